@@ -8,6 +8,7 @@ from typing import Protocol
 from core.types import (
     BranchHead,
     Commit,
+    GcRules,
     LifecycleRule,
     ObjectInfo,
     ObjectVersion,
@@ -32,6 +33,9 @@ class LakeFS(Protocol):
         self, *, name: str, storage_namespace: str, default_branch: str
     ) -> RepositoryInfo: ...  # bare, read-only; Conflict
     def delete_repository(self, repository: str) -> None: ...  # references only; NotFound
+    def gc_rules(
+        self, repository: str
+    ) -> GcRules | None: ...  # they lie in the namespace: all repositories over it have the same; NotFound
     def list_branches(
         self, repository: str, *, after: str = "", amount: int = 1000, hidden: bool = True
     ) -> Page[BranchHead]: ...  # hidden ones too, unless told otherwise

@@ -84,6 +84,14 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class GcRules:
+    """For how many days lakeFS's garbage collection keeps what a branch has left: of all branches, and of some."""
+
+    default_days: int
+    branches: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicationRule:
     """A rule of a bucket: which of its keys the store copies, under the same key, to which other bucket."""
 

@@ -41,6 +41,7 @@ _READ: dict[str, Try] = {
     "fs:ReadBranch": lambda lakefs, it: lakefs.get_branch(it.repository, it.branch),
     "fs:ReadCommit": lambda lakefs, it: lakefs.get_commit(it.repository, it.commit),
     "fs:ListCommits": lambda lakefs, it: lakefs.log_commits(it.repository, it.commit, amount=1),
+    "retention:GetGarbageCollectionRules": lambda lakefs, it: lakefs.gc_rules(it.repository),
 }
 _WRITE: dict[str, Try] = {
     "fs:ListRepositories": lambda lakefs, it: lakefs.list_repositories(amount=1),
@@ -76,7 +77,7 @@ UNTRIED: Mapping[str, Mapping[str, str]] = {
 
 def only_reads(action: str) -> bool:
     """Whether the call could be made of anything that is there, too."""
-    return action.startswith(("fs:List", "fs:Read"))
+    return action.startswith(("fs:List", "fs:Read", "retention:Get"))
 
 
 def tries_of(side: str, *, tags: bool) -> Mapping[str, Try]:

@@ -26,6 +26,7 @@ from core.ports import ObjectStore
 from core.types import (
     BranchHead,
     Commit,
+    GcRules,
     LifecycleRule,
     ObjectInfo,
     ObjectVersion,
@@ -171,6 +172,7 @@ class FakeLakeFS:
         self.after: dict[str, LakeMirrorError] = {}
         self.calls: list[str] = []
         self.info = ServerInfo("1.84.0", 0.0)
+        self.gc: dict[str, GcRules] = {}  # by namespace
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
@@ -224,6 +226,10 @@ class FakeLakeFS:
         self._call("delete_repository")
         self._repository(repository)
         del self.repositories[repository]
+
+    def gc_rules(self, repository: str) -> GcRules | None:
+        self._call("gc_rules")
+        return self.gc.get(self._repository(repository).info.storage_namespace)
 
     def list_branches(
         self, repository: str, *, after: str = "", amount: int = 1000, hidden: bool = True

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from core.errors import LakeMirrorError
+from core.errors import Denied, LakeMirrorError
 from core.installations.preflight import Check, CheckOutcome, NotAsked, not_known
 from core.installations.preflight_stores import bucket_of, not_told, prefix_of
-from core.types import LifecycleRule, ReplicationRule
+from core.mirroring.explain.gc_rules import BothRules, RulesRead, own_rules_advice, retention, say_own_rules
+from core.types import GcRules, LifecycleRule, ReplicationRule
 
 OBJECTS = "data/"
 """Garbage collection deletes below it."""
@@ -84,6 +85,46 @@ def check_expiration(namespace: str, answer: Sequence[LifecycleRule] | LakeMirro
         )
         return Check(check_id, CheckOutcome.FAILED, message, f"Take that transition out of it, {away}")
     return Check(check_id, CheckOutcome.OK, f"No lifecycle rule of {bucket} deletes or archives what is in {namespace}")
+
+
+def check_source_rules(name: str, arn: str, answer: GcRules | LakeMirrorError | None) -> Check:
+    """What does garbage collection keep at the source?"""
+    check_id, what = "source-gc-rules", f"What garbage collection keeps of '{name}'"
+    if isinstance(answer, LakeMirrorError):
+        return not_known(check_id, what, answer, _to_read_rules(arn, answer))
+    if answer is None:
+        return Check(check_id, CheckOutcome.OK, f"'{name}' has no garbage-collection rules")
+    kept = retention(answer)
+    return Check(check_id, CheckOutcome.OK, f"Garbage collection keeps what a branch of '{name}' has left for {kept}")
+
+
+def check_mirror_rules(
+    name: str,
+    source: str,
+    namespace: str,
+    arn: str,
+    rules: tuple[GcRules | LakeMirrorError | None, GcRules | LakeMirrorError | None] | None,
+) -> Check:
+    """Has the repository that is to be adopted rules of its own? `rules` are the source's, and its; None: there is no
+    such repository yet."""
+    check_id = "destination-gc-rules"
+    if rules is None:
+        message = f"'{name}' is yet to be made, as a read-only repository, in which lakeFS collects no garbage"
+        return Check(check_id, CheckOutcome.OK, message)
+    both = BothRules(*map(RulesRead.of, rules))
+    error = next((answer for answer in reversed(rules) if isinstance(answer, LakeMirrorError)), None)
+    if error is not None:
+        what = f"Whether '{name}' has garbage-collection rules of its own"
+        return not_known(check_id, what, error, _to_read_rules(arn, error))
+    if both.own is not None:
+        message = say_own_rules(both, name=name, source=source, namespace=namespace)
+        advice = own_rules_advice(both, source=source, namespace=namespace)
+        return Check(check_id, CheckOutcome.WARNING, message[:1].upper() + message[1:], advice)
+    return Check(check_id, CheckOutcome.OK, f"'{name}' has no garbage-collection rules but those of '{source}'")
+
+
+def _to_read_rules(arn: str, error: LakeMirrorError) -> str:
+    return f"Allow retention:GetGarbageCollectionRules on {arn} to the key's user" if isinstance(error, Denied) else ""
 
 
 def _at_work(rules: Sequence[LifecycleRule]) -> list[LifecycleRule]:

@@ -101,6 +101,7 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
         **about_bucket("source", store, source.storage_namespace),
         "rules": partial(store.replication_rules, source.storage_namespace),
         "head": partial(_head, lakefs, source),
+        "source-rules": partial(lakefs.gc_rules, source.id),
         "source-metadata": partial(_shows_metadata, lakefs, store, [source]),
     }
 
@@ -125,7 +126,9 @@ def _about_destination(plan: Plan, known: Answers) -> Calls:
 def _about_adoption(plan: Plan, source: RepositoryInfo, existing: Any) -> Calls:
     if not isinstance(existing, RepositoryInfo):
         return {}
-    return {"adoptable": partial(check_adoptable, existing, plan.region, plan.namespace, source, plan.source_region)}
+    calls: Calls = {"own-rules": _at(plan.region, lambda lakefs: lakefs.gc_rules(plan.name))}
+    checked = partial(check_adoptable, existing, plan.region, plan.namespace, source, plan.source_region)
+    return calls | {"adoptable": checked}
 
 
 def _trying(side: str, lakefs: LakeFS, target: Target, tags: bool) -> Calls:

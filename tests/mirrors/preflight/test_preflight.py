@@ -12,7 +12,7 @@ import pytest
 from audit.models import AuditEvent
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
 from core.installations.preflight import DECIDING, Check, CheckOutcome
-from core.types import LifecycleRule, ReplicationRule, ServerInfo
+from core.types import GcRules, LifecycleRule, ReplicationRule, ServerInfo
 from deployment.wiring import clients
 from installations import probes
 from installations.permission_probes import UNTRIED, tries_of
@@ -268,6 +268,15 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         "403",
         "s3:GetLifecycleConfiguration on dst",
     ),
+    ("source-gc-rules", says("us", "gc_rules", REFUSED), UNKNOWN, "403", "retention:GetGarbageCollectionRules on"),
+    ("source-gc-rules", says("us", "gc_rules", DOWN), UNKNOWN, "did not answer", ""),
+    (
+        "source-right:retention:GetGarbageCollectionRules",
+        says("us", "gc_rules", REFUSED),
+        WARNING,
+        "may not retention",
+        "as the policy ReplicationPolicy does",
+    ),
     ("destination-proxy", shows_elsewhere, WARNING, "shows others what only the source has", "--proxy"),
     ("destination-proxy", store("eu_store", down=DOWN), UNKNOWN, "did not answer", "where a rule leads back"),
     ("destination-proxy", says("us", "get_commit", DOWN), UNKNOWN, "did not answer", "where a rule leads back"),
@@ -400,6 +409,29 @@ def test_a_mirror_made_by_hand_can_be_adopted_or_why_not(lm: Deployment, owner: 
     made.branches["main"] = "e" * 64
     check = the(ask(owner, adopt=True), "name")
     assert check.state is FAILED and "has another history" in check.message
+
+
+def test_the_rules_of_garbage_collection_are_told_and_those_of_an_adopted_repository_compared(
+    lm: Deployment, owner: User
+) -> None:
+    assert "yet to be made" in the(ask(owner), "destination-gc-rules").message
+    assert "has no garbage-collection rules" in the(ask(owner), "source-gc-rules").message
+    made = lm.eu.add_repository("lake-eu", "s3://dst/lake", read_only=True)
+    made.branches["main"] = lm.lake.repository.branches["main"]
+    lm.us.gc["s3://src/lake"] = lm.eu.gc["s3://dst/lake"] = GcRules(21, {"main": 28})
+    assert "21 days, main 28 days" in the(ask(owner), "source-gc-rules").message
+    same = the(ask(owner, adopt=True), "destination-gc-rules")
+    assert (same.state, same.message) == (OK, "'lake-eu' has no garbage-collection rules but those of 'lake'")
+    lm.eu.gc["s3://dst/lake"] = GcRules(7)
+    own = the(ask(owner, adopt=True), "destination-gc-rules")
+    assert own.state is WARNING and "(7 days; those of lake: 21 days, main 28 days)" in own.message
+    assert "write those of lake again" in own.fix
+    del lm.us.gc["s3://src/lake"]
+    own = the(ask(owner, adopt=True), "destination-gc-rules")
+    assert "delete s3://dst/lake/_lakefs/retention/gc/rules/config.json" in own.fix
+    lm.eu.failing["gc_rules"] = REFUSED
+    unread = the(ask(owner, adopt=True), "destination-gc-rules")
+    assert unread.state is UNKNOWN and "repository/lake-eu to" in unread.fix
 
 
 def test_nobodys_repository_is_tried_for_rights(lm: Deployment, owner: User) -> None:
