@@ -20,6 +20,7 @@ from core.installations import preflight as decide
 from core.installations import preflight_deletions as deletions
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
+from core.installations.unreplicated_objects import Namespaces, check_unreplicated
 from core.types import RepositoryInfo
 from db import clock
 from deployment.wiring import region_settings
@@ -173,6 +174,7 @@ def _of_place(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
     yield stores.check_versioning("source", place, answer("source-versioning"))
     yield stores.check_versioning("destination", plan.namespace, answer("destination-versioning"))
     yield stores.check_replication(place, plan.namespace, answer("rules"))
+    yield check_unreplicated(Namespaces(place.rstrip("/"), plan.namespace), answer("unreplicated"))
     yield deletions.check_delete_markers(place, plan.namespace, answer("rules"))
     yield deletions.check_lifecycle(plan.namespace, answer("lifecycle"))
     yield deletions.check_expiration(plan.namespace, answer("lifecycle"))

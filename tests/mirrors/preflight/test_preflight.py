@@ -63,6 +63,7 @@ def the(found: Preflight, check_id: str) -> Check:
 
 
 def test_a_plan_that_nothing_stands_in_the_way_of_passes(lm: Deployment, owner: User) -> None:
+    lm.arrive()
     found = ask(owner)
     assert found.ok
     by_state = {state: [check.id for check in found.checks if check.state is state] for state in CheckOutcome}
@@ -382,6 +383,16 @@ def test_another_repository_in_place_of_the_source_is_said(lm: Deployment, owner
     Repository.objects.update(creation_date=1)
     check = the(ask(owner), "source-repository")
     assert check.state is FAILED and "Delete the mirrors" in check.fix
+
+
+def test_what_was_there_before_the_rule_is_counted(lm: Deployment, owner: User) -> None:
+    check = the(ask(owner), "existing-objects")
+    assert (check.state, "are not in s3://dst/lake" in check.message) == (WARNING, True)
+    assert "S3 Batch Replication" in check.fix
+    lm.arrive()
+    assert the(ask(owner), "existing-objects").state is OK
+    lm.eu_store.down = DOWN
+    assert the(ask(owner), "existing-objects").state is UNKNOWN
 
 
 def test_rules_that_leave_the_namespace_alone_are_in_order(lm: Deployment, owner: User) -> None:
