@@ -86,8 +86,9 @@ def mirror_unreplicated(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _lacking(places: Namespaces, found: Lacking) -> str:
-    more = " The manifest names them, and those that were not looked at yet." if not found.whole else ""
-    return f"{say_lacking(places, found)}.{more}"
+    more = " The manifest names what else there is." if not found.whole else ""
+    written = " What was written just now may be on its way." if found.objects else ""
+    return f"{say_lacking(places, found)}.{more}{written}"
 
 
 def _reason(given: str) -> str:
