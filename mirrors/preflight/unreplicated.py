@@ -4,6 +4,7 @@ manifest of it for S3 Batch Replication. Nothing is stored.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from core.access.policies import repository_arn
-from core.errors import Denied
+from core.errors import Denied, Throttled
 from core.installations.preflight_stores import bucket_of
 from core.installations.unreplicated_objects import Lacking, Namespaces, lacking, manifest_line
 from core.ports import ObjectStore
@@ -26,6 +27,9 @@ T = TypeVar("T")
 
 COUNT_SECONDS = 20.0
 """So long somebody waits who asks for the number."""
+MOST_AT_ONCE = 2
+_being_made = threading.BoundedSemaphore(MOST_AT_ONCE)
+"""A manifest takes a thread of the web process for as long as its listings take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +67,48 @@ def count_unreplicated(route: Route, seconds: float = COUNT_SECONDS) -> Lacking:
     return found
 
 
-def manifest(route: Route, *, versions: bool) -> Iterator[str]:
-    """The lines of a manifest of all that is lacking, as both sides are listed. What keeps them from being listed at
-    all is raised here; what breaks a listing off later is raised from the lines: no manifest ends unnoticed."""
-    place = _below(route.places.source)
-    source = clients.objects(route.source_region)
+class Manifest:
+    """Lines of a manifest. One of few that are made in this process at a time, until it ends, breaks or is closed."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines, self._open = lines, True
+
+    def __iter__(self) -> Manifest:
+        return self
+
+    def __next__(self) -> str:
+        try:
+            return next(self._lines)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let somebody else have one made."""
+        if self._open:
+            self._open = False
+            _being_made.release()
+
+
+def manifest(route: Route, *, versions: bool) -> Manifest:
+    """A manifest of all that is lacking, as both sides are listed. What keeps them from being listed at all is raised
+    here; what breaks a listing off later is raised from the lines: no manifest ends unnoticed.
+
+    Throttled while as many are made in this process as it has threads for.
+    """
+    if not _being_made.acquire(blocking=False):
+        raise Throttled(f"{MOST_AT_ONCE} manifests are being made here", hint="Ask again when one is done")
+    try:
+        return Manifest(_lines(route.places, *_listings(route, versions=versions)))
+    except BaseException:
+        _being_made.release()
+        raise
+
+
+def _listings(route: Route, *, versions: bool) -> tuple[Iterator[ObjectVersion | ObjectInfo], Iterator[ObjectInfo]]:
+    place, source = _below(route.places.source), clients.objects(route.source_region)
     listing = _begun(_with_versions(source, place)) if versions else _begun(source.list(place))
-    there: Iterator[ObjectInfo] = _begun(clients.objects(route.region).list(_below(route.places.mirror)))
-    return _lines(route.places, listing, there)
+    return listing, _begun(clients.objects(route.region).list(_below(route.places.mirror)))
 
 
 def _lines(

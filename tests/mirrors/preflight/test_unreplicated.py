@@ -148,6 +148,25 @@ def test_a_listing_that_breaks_off_breaks_the_manifest_off(
         answer.getvalue()
 
 
+def test_only_so_many_manifests_are_made_at_a_time(lm: Deployment, mirror: Mirror, api: Api) -> None:
+    def ask() -> Any:
+        return api.client.get(f"{OF_MIRROR}?format=csv", headers=api.headers)
+
+    begun = [ask() for _ in range(module.MOST_AT_ONCE)]
+    refused = ask()
+    assert refused.status_code == 503 and "2 manifests are being made here" in refused.json()["message"]
+    for closes in begun[0]._resource_closers:  # what a server does whose reader has gone
+        closes()
+    again = ask()
+    assert again.status_code == 200
+    for answer in (*begun[1:], again):
+        assert len(answer.getvalue().splitlines()) == 3
+    lm.eu_store.down = Unreachable("down")
+    assert [ask().status_code for _ in range(4)] == [503] * 4
+    lm.eu_store.down = None
+    assert len(manifest(api)) == 3
+
+
 def test_what_there_was_no_time_for_is_not_taken_for_arrived(lm: Deployment, mirror: Mirror, owner: User) -> None:
     lm.arrive()
     found = module.count_unreplicated(module.route_of_mirror(actor=owner, mirror=mirror), seconds=-1.0)
