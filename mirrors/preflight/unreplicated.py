@@ -89,6 +89,10 @@ class Manifest:
             self._open = False
             _being_made.release()
 
+    def __del__(self) -> None:
+        """An answer that something else has taken the place of is closed by nobody."""
+        self.close()
+
 
 def manifest(route: Route, *, versions: bool) -> Manifest:
     """A manifest of all that is lacking, as both sides are listed. What keeps them from being listed at all is raised

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -165,6 +166,15 @@ def test_only_so_many_manifests_are_made_at_a_time(lm: Deployment, mirror: Mirro
     assert [ask().status_code for _ in range(4)] == [503] * 4
     lm.eu_store.down = None
     assert len(manifest(api)) == 3
+
+
+def test_a_manifest_that_is_dropped_keeps_nobody_out(lm: Deployment, mirror: Mirror, owner: User) -> None:
+    route = module.route_of_mirror(actor=owner, mirror=mirror)
+    for _ in range(2 * module.MOST_AT_ONCE):
+        made = module.manifest(route, versions=True)
+        assert next(made)
+        del made
+        gc.collect()
 
 
 def test_what_there_was_no_time_for_is_not_taken_for_arrived(lm: Deployment, mirror: Mirror, owner: User) -> None:
