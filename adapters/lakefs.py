@@ -35,7 +35,7 @@ from core.errors import (
     Unreachable,
 )
 from core.redaction import without_known
-from core.types import BranchHead, Commit, Page, RecordOutcome, RepositoryInfo, ServerInfo, Tag
+from core.types import BranchHead, Commit, GcRules, Page, RecordOutcome, RepositoryInfo, ServerInfo, Tag
 
 R = TypeVar("R")
 
@@ -94,6 +94,7 @@ class LakeFSAdapter:
             require_file(ca_bundle)
             configuration.ssl_ca_cert = ca_bundle
         client = lakefs_sdk.ApiClient(configuration)
+        self._client = client
         self._config = lakefs_sdk.ConfigApi(client)
         self._repositories = lakefs_sdk.RepositoriesApi(client)
         self._branches = lakefs_sdk.BranchesApi(client)
@@ -138,6 +139,31 @@ class LakeFSAdapter:
     def delete_repository(self, repository: str) -> None:
         """Remove the references of a repository, never its objects."""
         self._once(f"delete repository {repository}", self._repositories.delete_repository, repository, force=True)
+
+    def gc_rules(self, repository: str) -> GcRules | None:
+        """The garbage-collection rules in a repository's namespace; None without any. Needs
+        retention:GetGarbageCollectionRules. NotFound: there is no such repository."""
+        try:
+            return self._read(f"read the garbage-collection rules of {repository}", self._ask_gc_rules, repository)
+        except NotFound:
+            self.get_repository(repository)
+            return None
+
+    def _ask_gc_rules(self, repository: str, _request_timeout: tuple[float, float]) -> GcRules:
+        """Without the SDK's model, which refuses the `null` that lakeFS gives for no branches."""
+        told = self._client.call_api(
+            "/repositories/{repository}/settings/gc_rules",
+            "GET",
+            {"repository": repository},
+            response_types_map={"200": "object"},
+            auth_settings=["basic_auth"],
+            _return_http_data_only=True,
+            _request_timeout=_request_timeout,
+        )
+        if not isinstance(told, dict) or "default_retention_days" not in told:
+            raise ValueError("no garbage-collection rules")
+        branches = {str(row.get("branch_id")): int(row.get("retention_days")) for row in told.get("branches") or ()}
+        return GcRules(int(told["default_retention_days"]), branches)
 
     # Branches and history
 

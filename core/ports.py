@@ -8,7 +8,10 @@ from typing import Protocol
 from core.types import (
     BranchHead,
     Commit,
+    GcRules,
+    LifecycleRule,
     ObjectInfo,
+    ObjectVersion,
     Page,
     RecordOutcome,
     ReplicationRule,
@@ -30,6 +33,9 @@ class LakeFS(Protocol):
         self, *, name: str, storage_namespace: str, default_branch: str
     ) -> RepositoryInfo: ...  # bare, read-only; Conflict
     def delete_repository(self, repository: str) -> None: ...  # references only; NotFound
+    def gc_rules(
+        self, repository: str
+    ) -> GcRules | None: ...  # they lie in the namespace: all repositories over it have the same; NotFound
     def list_branches(
         self, repository: str, *, after: str = "", amount: int = 1000, hidden: bool = True
     ) -> Page[BranchHead]: ...  # hidden ones too, unless told otherwise
@@ -63,7 +69,9 @@ class ObjectStore(Protocol):
     def head(self, uri: str) -> ObjectInfo | None: ...  # None: a definite 404
     def proxies(self, uri: str) -> bool | None: ...  # would it show others another site's object? None: it has its own
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]: ...  # keys ascending, whole keys within the bucket
+    def list_versions(self, prefix_uri: str) -> Iterator[ObjectVersion]: ...  # current ones alone; in that order too
     def put(self, uri: str, data: bytes) -> None: ...
     def versioning(self, bucket_uri: str) -> str: ...  # "Enabled", "Suspended" or "" (never was); NotFound
     def replication_rules(self, bucket_uri: str) -> Sequence[ReplicationRule]: ...  # NotFound: no such bucket
+    def lifecycle_rules(self, bucket_uri: str) -> Sequence[LifecycleRule]: ...  # NotFound: no such bucket
     def clock_ahead(self, bucket_uri: str) -> float: ...  # of our clock, in seconds

@@ -84,6 +84,14 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class GcRules:
+    """For how many days lakeFS's garbage collection keeps what a branch has left: of all branches, and of some."""
+
+    default_days: int
+    branches: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicationRule:
     """A rule of a bucket: which of its keys the store copies, under the same key, to which other bucket."""
 
@@ -93,6 +101,31 @@ class ReplicationRule:
     bucket: str
     tagged: bool = False
     """For objects with certain tags alone, which lakeFS's have not."""
+    delete_markers: bool = False
+    """Deletions without a version go along."""
+    priority: int = 0
+    """Of rules for one object and one destination, the highest decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class LifecycleRule:
+    """A rule of a bucket by which the store itself deletes or moves what lies there long enough."""
+
+    id: str
+    enabled: bool
+    prefix: str
+    tagged: bool = False
+    """For objects with certain tags alone, which lakeFS's have not."""
+    sized: bool = False
+    """For objects of certain sizes alone."""
+    expires_current: bool = False
+    """Deletes objects that nobody has deleted."""
+    archives_current: str = ""
+    """The storage class to which it moves such objects, if nothing can be read there without a restore."""
+    expires_noncurrent: bool = False
+    """Removes every version that was deleted or overwritten."""
+    expires_markers: bool = False
+    """Removes delete markers with nothing below them."""
 
 
 class RecordOutcome(StrEnum):
@@ -100,6 +133,14 @@ class RecordOutcome(StrEnum):
 
     CREATED = "created"
     EXISTS = "exists"
+
+
+class ObjectVersion(NamedTuple):
+    """The current version of an object in a store. Its id is "null" if it is from before the bucket had versions."""
+
+    key: str
+    size: int
+    version_id: str
 
 
 class ObjectInfo(NamedTuple):

@@ -42,6 +42,7 @@ _TRIES: Mapping[str, Try] = {
     "fs:ReadBranch": lambda lakefs, it: lakefs.get_branch(it.repository, it.branch),
     "fs:ReadCommit": lambda lakefs, it: lakefs.get_commit(it.repository, it.commit),
     "fs:ListCommits": lambda lakefs, it: lakefs.log_commits(it.repository, it.commit, amount=1),
+    "retention:GetGarbageCollectionRules": lambda lakefs, it: lakefs.gc_rules(it.repository),
     "fs:ListRepositories": lambda lakefs, it: lakefs.list_repositories(amount=1),
     "fs:ListObjects": lambda lakefs, it: lakefs.has_uncommitted(it.repository, it.branch),
     "fs:CreateCommit": lambda lakefs, it: lakefs.put_commit_record(it.repository, _NO_RECORD),
@@ -57,7 +58,7 @@ _TRIES: Mapping[str, Try] = {
 
 def only_reads(action: str) -> bool:
     """Whether the call could be made of anything that is there, too."""
-    return action.startswith(("fs:List", "fs:Read"))
+    return action.startswith(("fs:List", "fs:Read", "retention:Get"))
 
 
 def tries_of(side: str, *, tags: bool) -> Mapping[str, Try]:

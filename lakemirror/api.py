@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from typing import Any
+from typing import IO, Any
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -16,6 +16,8 @@ from lakemirror.errors import NotThere, Problem, Unreachable, problem_of
 from lakemirror.settings import Settings
 
 CONNECT_SECONDS, READ_SECONDS = 5, 60
+DOWNLOAD_SECONDS, PIECE_BYTES = 3600, 1 << 16
+"""A table may be long in the making: so long nothing of it may come."""
 PAGE = 100
 RETRIES = Retry(
     total=2,
@@ -63,6 +65,25 @@ class Api:
                 return {**page, "pagination": pagination | {"results": len(results)}, "results": results}
             after = pagination["next_offset"]
 
+    def download(self, path: str, to: IO[bytes], **query: str) -> None:
+        """Write a table to a file as it comes. Unreachable if it breaks off: then what was written is not all."""
+        answer = self._send(
+            "GET",
+            path,
+            seconds=DOWNLOAD_SECONDS,
+            params={"format": "csv", **query},
+            headers={"Accept": "text/csv"},
+            stream=True,
+        )
+        try:
+            if not answer.ok or not answer.headers.get("Content-Type", "").startswith("text/csv"):
+                self._read(answer)
+                raise self._no_answer(answer)
+            for piece in answer.iter_content(PIECE_BYTES):
+                to.write(piece)
+        except requests.RequestException as error:
+            raise Unreachable(f"{self.url} broke its answer off: {_why(error)}") from None
+
     def post(self, path: str, body: Any = None) -> Any:
         """The answer to an order. It may be sent twice, and is carried out once."""
         return self._call("POST", path, json=body or {}, headers={"Idempotency-Key": str(uuid.uuid4())})[0]
@@ -77,16 +98,21 @@ class Api:
 
     def _call(self, method: str, path: str, **more: Any) -> tuple[Any, str]:
         """The answer, None where there is nothing to say, and its tag."""
+        return self._read(self._send(method, path, **more))
+
+    def _send(self, method: str, path: str, *, seconds: int = READ_SECONDS, **more: Any) -> requests.Response:
         try:
-            answer = self._session.request(
+            return self._session.request(
                 method,
                 f"{self.url}{self._base}{path}",
-                timeout=(CONNECT_SECONDS, READ_SECONDS),
+                timeout=(CONNECT_SECONDS, seconds),
                 allow_redirects=False,
                 **more,
             )
         except requests.RequestException as error:
             raise Unreachable(f"{self.url} can't be reached: {_why(error)}") from None
+
+    def _read(self, answer: requests.Response) -> tuple[Any, str]:
         if answer.ok and not answer.content:
             return None, ""
         body = _json_of(answer)

@@ -29,6 +29,8 @@ COMMANDS = (
     details.runs,
     details.lag,
     details.loss,
+    details.unreplicated,
+    details.manifest,
     details.waivers,
     lifecycle.create,
     lifecycle.pause,

@@ -17,6 +17,7 @@ from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirroring import certificates
+from mirroring.gc_rules import look_at_rules
 from mirroring.listed_repository import repository_now
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.services.priority import ask_again
@@ -48,6 +49,7 @@ def manage(lease: Lease) -> DutyOutcome:
     if served := Mirror.objects.select_related("source").filter(pk=mirror.pk, state=Mirror.State.ACTIVE).first():
         require_commits(served, lease)
         certificates.keep(served, lease)
+        look_at_rules(served)
     return outcome
 
 

@@ -21,6 +21,7 @@ urlpatterns = [
     path("mirrors/<str:name>/prioritise/", commits.commit_prioritise, name="commit_prioritise"),
     path("mirrors/<str:name>/backlog/", backlog.backlog, name="mirror_backlog"),
     path("mirrors/<str:name>/backlog/retry/", backlog.blockers_retried, name="blockers_retry"),
+    path("mirrors/<str:name>/unreplicated/", backlog.mirror_unreplicated, name="mirror_unreplicated"),
     path("mirrors/<str:name>/runs/", runs.runs, name="mirror_runs"),
     path("mirrors/<str:name>/validate/", runs.mirror_validate, name="mirror_validate"),
     path("mirrors/<str:name>/metrics/", metrics.metrics, name="mirror_metrics"),

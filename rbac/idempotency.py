@@ -55,7 +55,7 @@ class OncePerKey:
         except BaseException:
             call.delete()
             raise
-        if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.streaming:  # of any length: made anew
             call.delete()
         else:
             secret = "no-store" in answer.get("Cache-Control", "")

@@ -19,7 +19,8 @@ from sandbox.lakefs.api import make_app
 from sandbox.lakefs.blobs import RegionBlobs
 from sandbox.lakefs.server import Server
 from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Region
-from sandbox.s3_backend import SandboxBackend, declare_replication, install
+from sandbox.s3_backend import SandboxBackend, install
+from sandbox.s3_bucket_rules import declare_rules
 from sandbox.s3_peers import Peers
 from sandbox.s3_server import S3
 
@@ -54,7 +55,7 @@ def start_region(serving: Serving) -> None:
     region = serving.region
     services = {"s3": Service(), "lakefs": Service()}
     backend = install(region.name, [region.bucket, *serving.extra_buckets])
-    declare_replication(backend, region.bucket, [peer.bucket for peer in serving.peers])
+    declare_rules(backend, region.bucket, [peer.bucket for peer in serving.peers])
     for place in serving.denied:
         backend.deny(place, "s3:PutObject")
     s3 = S3(backend, services["s3"], ACCESS_KEY_ID, Peers(backend, region.bucket, serving.peers))

@@ -10,7 +10,7 @@ import hashlib
 import json
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -173,16 +173,6 @@ def install(region: str, buckets: list[str]) -> SandboxBackend:
         backend.create_bucket(bucket, region)
         backend.put_bucket_versioning(bucket, "Enabled")
     return backend
-
-
-def declare_replication(backend: SandboxBackend, bucket: str, targets: Sequence[str]) -> None:
-    """Lets a bucket say, when asked for its replication, what the sandbox does with it anyway."""
-    rules = [
-        {"ID": f"to-{target}", "Status": "Enabled", "Destination": {"Bucket": f"arn:aws:s3:::{target}"}}
-        for target in targets
-    ]
-    if rules:
-        backend.put_bucket_replication(bucket, {"Role": "arn:aws:iam::1:role/sandbox", "Rule": rules})
 
 
 def _items(keys: IndexedKeys, prefix: str, delimiter: str, after: str) -> Iterator[FakeKey | str]:

@@ -11,6 +11,7 @@ from moto.moto_server import werkzeug_app
 from sandbox.faults import Mode, Service
 from sandbox.guard import do_unheard
 from sandbox.s3_backend import SandboxBackend
+from sandbox.s3_bucket_rules import replication
 from sandbox.s3_listing import listing
 from sandbox.s3_peers import Peers
 
@@ -56,10 +57,11 @@ class S3:
             answer = self._peers.answer(environ, start)
             if answer is not None:
                 return answer
-        listed = listing(self._backend, environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"])
-        if listed is not None:
-            start("200 OK", [("Content-Type", "application/xml"), ("Content-Length", str(len(listed)))])
-            return [listed]
+        request = self._backend, environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"]
+        told = listing(*request) or replication(*request)
+        if told is not None:
+            start("200 OK", [("Content-Type", "application/xml"), ("Content-Length", str(len(told)))])
+            return [told]
         try:
             own = list(self._moto(environ, start))
             self._backend.publish()

@@ -26,7 +26,10 @@ from core.ports import ObjectStore
 from core.types import (
     BranchHead,
     Commit,
+    GcRules,
+    LifecycleRule,
     ObjectInfo,
+    ObjectVersion,
     Page,
     RecordOutcome,
     ReplicationRule,
@@ -58,6 +61,7 @@ class FakeStore:
         self.heads = 0
         self.bucket_versioning: dict[str, str] = {}
         self.rules: dict[str, list[ReplicationRule]] = {}
+        self.lifecycle: dict[str, list[LifecycleRule]] = {}
         self.ahead = 0.0
         self.bucket_error: LakeMirrorError | None = None  # of the questions about a bucket
 
@@ -95,6 +99,11 @@ class FakeStore:
             if uri.startswith(prefix_uri) and (found := self.head(uri)):
                 yield found
 
+    def list_versions(self, prefix_uri: str) -> Iterator[ObjectVersion]:
+        """A version's id is the hash of what it holds."""
+        for found in self.list(prefix_uri):
+            yield ObjectVersion(found.key, found.size, f"v-{found.etag[:8]}")
+
     def put(self, uri: str, data: bytes) -> None:
         self._check()
         self.objects[uri] = data
@@ -104,6 +113,9 @@ class FakeStore:
 
     def replication_rules(self, bucket_uri: str) -> Sequence[ReplicationRule]:
         return self.rules.get(self._bucket(bucket_uri), [])
+
+    def lifecycle_rules(self, bucket_uri: str) -> Sequence[LifecycleRule]:
+        return self.lifecycle.get(self._bucket(bucket_uri), [])
 
     def clock_ahead(self, bucket_uri: str) -> float:
         if isinstance(self.down, Unreachable):
@@ -160,6 +172,7 @@ class FakeLakeFS:
         self.after: dict[str, LakeMirrorError] = {}
         self.calls: list[str] = []
         self.info = ServerInfo("1.84.0", 0.0)
+        self.gc: dict[str, GcRules] = {}  # by namespace
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
@@ -213,6 +226,10 @@ class FakeLakeFS:
         self._call("delete_repository")
         self._repository(repository)
         del self.repositories[repository]
+
+    def gc_rules(self, repository: str) -> GcRules | None:
+        self._call("gc_rules")
+        return self.gc.get(self._repository(repository).info.storage_namespace)
 
     def list_branches(
         self, repository: str, *, after: str = "", amount: int = 1000, hidden: bool = True

@@ -44,7 +44,12 @@ def wants_csv(request: Request) -> bool:
 
 def csv_answer(name: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> StreamingHttpResponse:
     """The columns of all rows, as a file to save."""
-    answer = StreamingHttpResponse(_lines(columns, rows), content_type="text/csv; charset=utf-8")
+    return lines_answer(name, _lines(columns, rows))
+
+
+def lines_answer(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
+    """Lines of CSV that somebody has made already, as a file to save. What they raise breaks the answer off."""
+    answer = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return answer
 

@@ -28,13 +28,14 @@ from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError
 from botocore.utils import get_environ_proxies
 
+from adapters.s3.bucket_rules import NOT_CONFIGURED, lifecycle_of, replication_of
 from adapters.s3.refusals import answer_error
 from adapters.s3.signing import Signer
 from adapters.s3.store_keys import StoreKeys
 from core.clocks import seconds_ahead
 from core.errors import Invalid, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
 from core.store_access import DIRECT, StoreAccess
-from core.types import ObjectInfo, ReplicationRule
+from core.types import LifecycleRule, ObjectInfo, ObjectVersion, ReplicationRule
 
 R = TypeVar("R")
 
@@ -55,7 +56,6 @@ with what the other site has: what is lost with the other site would count as th
 
 _NO_ANSWER = (boto_errors.HTTPClientError, boto_errors.ConnectionError, boto_errors.IncompleteReadError)
 _FROM_BOTO = (boto_errors.ClientError, boto_errors.BotoCoreError, ResponseParserError)
-_NO_REPLICATION = "ReplicationConfigurationNotFoundError"
 
 
 def split_uri(uri: str) -> tuple[str, str]:
@@ -216,6 +216,15 @@ class S3ObjectStore:
             for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
                 yield from map(_listed, page.get("Contents", ()))
 
+    def list_versions(self, prefix_uri: str) -> Iterator[ObjectVersion]:
+        """The current versions of the objects below a prefix, keys ascending. Needs s3:ListBucketVersions."""
+        bucket, prefix = split_uri(prefix_uri)
+        with self._telling(f"list the versions of {prefix_uri}"):
+            for page in self._client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix):
+                for item in page.get("Versions", ()):
+                    if item["IsLatest"]:
+                        yield ObjectVersion(item["Key"], item["Size"], item["VersionId"])
+
     def put(self, uri: str, data: bytes) -> None:
         """Write an object, in place of an older one."""
         bucket, key = split_uri(uri)
@@ -237,15 +246,22 @@ class S3ObjectStore:
 
     def replication_rules(self, bucket_uri: str) -> Sequence[ReplicationRule]:
         """What the store copies out of a bucket by itself; none where it has no configuration for that."""
+        return replication_of(self._configured(bucket_uri, "replication", self._client.get_bucket_replication))
+
+    def lifecycle_rules(self, bucket_uri: str) -> Sequence[LifecycleRule]:
+        """What the store deletes or moves in a bucket by itself; none where it has no configuration for that."""
+        return lifecycle_of(self._configured(bucket_uri, "lifecycle", self._client.get_bucket_lifecycle_configuration))
+
+    def _configured(self, bucket_uri: str, what: str, ask: Callable[..., Any]) -> Mapping[str, Any]:
         bucket, _ = split_uri(bucket_uri)
-        with self._telling(f"ask for the replication of {bucket}"):
+        with self._telling(f"ask for the {what} of {bucket}"):
             try:
-                answer = self._client.get_bucket_replication(Bucket=bucket)
+                answer: Mapping[str, Any] = ask(Bucket=bucket)
             except boto_errors.ClientError as error:
-                if error.response.get("Error", {}).get("Code") == _NO_REPLICATION:
-                    return []
+                if error.response.get("Error", {}).get("Code") in NOT_CONFIGURED:
+                    return {}
                 raise
-        return [_rule(rule) for rule in answer["ReplicationConfiguration"].get("Rules", ())]
+        return answer
 
     def clock_ahead(self, bucket_uri: str) -> float:
         """By how many seconds the store's clock is ahead of this machine's; a refusal tells it as well."""
@@ -344,19 +360,6 @@ def _md5(body: Any) -> str:
     for piece in body.iter_chunks(PIECE_BYTES):
         digest.update(piece)
     return digest.hexdigest()
-
-
-def _rule(rule: Mapping[str, Any]) -> ReplicationRule:
-    """A rule of either form: with the prefix itself (the older one), or with a filter."""
-    chosen = rule.get("Filter") or {}
-    both = chosen.get("And") or {}
-    return ReplicationRule(
-        id=rule.get("ID", ""),
-        enabled=rule.get("Status") == "Enabled",
-        prefix=chosen.get("Prefix") or both.get("Prefix") or rule.get("Prefix") or "",
-        bucket=rule["Destination"]["Bucket"].rpartition(":")[2],
-        tagged=bool(chosen.get("Tag") or both.get("Tags")),
-    )
 
 
 def _plain_class(storage_class: str | None) -> str:

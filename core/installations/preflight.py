@@ -30,6 +30,10 @@ TRIED = (1, 84)
 """The lakeFS that all of this was tried with."""
 
 
+USEFUL = frozenset({"retention:GetGarbageCollectionRules"})
+"""Rights without which a mirror works all the same, and less is known of it."""
+
+
 class CheckOutcome(StrEnum):
     """What a check came to. Only `failed` says that something has to be done."""
 
@@ -169,7 +173,8 @@ def check_right(side: str, action: str, arn: str, answer: object) -> Check:
     check_id = f"{side}-right:{action}"
     if isinstance(answer, Denied):
         fix = f"Allow {action} on {arn} to the key's user, as the policy ReplicationPolicy does"
-        return Check(check_id, CheckOutcome.FAILED, f"The key may not {action} on {arn}", fix)
+        state = CheckOutcome.WARNING if action in USEFUL else CheckOutcome.FAILED
+        return Check(check_id, state, f"The key may not {action} on {arn}", fix)
     doubtful = (Unauthenticated, Unreachable, Throttled, RemoteFailure, NotAsked)
     if isinstance(answer, doubtful):
         return not_known(check_id, f"Whether the key may {action} on {arn}", answer)

@@ -107,7 +107,7 @@ def check_versioning(side: str, namespace: str, answer: str | LakeMirrorError) -
     """S3 replicates between buckets with versions only."""
     check_id, bucket = f"{side}-versioning", bucket_of(namespace)
     if isinstance(answer, LakeMirrorError):
-        return _refused(check_id, f"Whether {bucket} keeps versions", answer, "s3:GetBucketVersioning", bucket)
+        return not_told(check_id, f"Whether {bucket} keeps versions", answer, "s3:GetBucketVersioning", bucket)
     if answer == "Enabled":
         return Check(check_id, CheckOutcome.OK, f"{bucket} keeps versions")
     fix = f"Switch versioning of {bucket} on (PutBucketVersioning, Status=Enabled)"
@@ -118,7 +118,7 @@ def check_replication(source: str, destination: str, answer: Sequence[Replicatio
     """Will the store bring the objects of namespace `source` to `destination`? It keeps their keys."""
     check_id, bucket, target = "replication-rule", bucket_of(source), bucket_of(destination)
     if isinstance(answer, LakeMirrorError):
-        return _refused(check_id, f"What {bucket} replicates", answer, "s3:GetReplicationConfiguration", bucket)
+        return not_told(check_id, f"What {bucket} replicates", answer, "s3:GetReplicationConfiguration", bucket)
     prefix = prefix_of(source)
     covering = [rule for rule in answer if rule.enabled and not rule.tagged and prefix.startswith(rule.prefix)]
     arriving = [rule for rule in covering if rule.bucket == target]
@@ -191,7 +191,7 @@ def check_clock(check_id: str, whose: str, ahead: float | LakeMirrorError | None
     return Check(check_id, CheckOutcome.FAILED if refused else CheckOutcome.WARNING, message, "Set both clocks by NTP")
 
 
-def _refused(check_id: str, what: str, error: LakeMirrorError, right: str, bucket: str) -> Check:
+def not_told(check_id: str, what: str, error: LakeMirrorError, right: str, bucket: str) -> Check:
     """A store that may not tell us, or can't: neither says that something is wrong."""
     fix = f"Allow {right} on {bucket} to the store's key, or look for yourself"
     return not_known(check_id, what, error, fix if isinstance(error, Denied) else "Look for yourself")

@@ -25,7 +25,14 @@ class Side(StrEnum):
 
 LIST_REPOSITORIES = "fs:ListRepositories"
 """Of all that are there: to find out whether a place is somebody else's."""
-_READ = ("fs:ReadRepository", "fs:ListBranches", "fs:ReadBranch", "fs:ReadCommit", "fs:ListCommits")
+_READ = (
+    "fs:ReadRepository",
+    "fs:ListBranches",
+    "fs:ReadBranch",
+    "fs:ReadCommit",
+    "fs:ListCommits",
+    "retention:GetGarbageCollectionRules",
+)
 _WRITE = (
     LIST_REPOSITORIES,
     "fs:ListObjects",
@@ -107,6 +114,10 @@ def _of_repository(need: Need) -> Iterator[Grant]:
 # --- the store --------------------------------------------------------------------------------------------------------
 
 _READ_BUCKET = ("s3:ListBucket", "s3:GetBucketVersioning", "s3:GetReplicationConfiguration")
+_READ_MORE: Mapping[Side, tuple[str, ...]] = {
+    Side.SOURCE: ("s3:ListBucketVersions",),
+    Side.DESTINATION: ("s3:GetLifecycleConfiguration",),
+}
 _WRITE_EXPORT = (
     "s3:GetObject",
     "s3:PutObject",
@@ -130,7 +141,7 @@ def store_policy(needs: Iterable[Need]) -> Document | None:
 
 def _of_place(need: Need) -> Iterator[Grant]:
     if need.namespace.startswith("s3://"):
-        yield _READ_BUCKET, [_bucket(need.namespace)]
+        yield (*_READ_BUCKET, *_READ_MORE.get(need.side, ())), [_bucket(need.namespace)]
         yield ["s3:GetObject"], [_below(need.namespace)]
     if need.namespace.startswith("s3://") and need.side is Side.EXPORTED:
         yield ["s3:GetObjectTagging"], [_below(need.namespace)]

@@ -1,7 +1,9 @@
-"""Commands that look closer: commits, commit, runs, lag, loss, waivers."""
+"""Commands that look closer: commits, commit, runs, lag, loss, unreplicated, manifest, waivers."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from urllib.parse import quote
 
 import click
@@ -48,6 +50,35 @@ def lag(talk: Talk, path: str) -> None:
 def loss(talk: Talk, path: str) -> None:
     """What would be lost if the source failed now."""
     talk.tell(talk.api.pages(f"{path}/loss"), detail_tables.loss)
+
+
+@click.command()
+@of_mirror
+def unreplicated(talk: Talk, path: str) -> None:
+    """Count the objects that lie at the source and were never replicated: what a replication rule found there."""
+    talk.tell(talk.api.get(f"{path}/unreplicated"), detail_tables.unreplicated)
+
+
+@click.command()
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="This file, and not stdout.")
+@click.option("--no-versions", is_flag=True, help="Leave the version ids out.")
+@of_mirror
+def manifest(talk: Talk, path: str, output: Path | None, no_versions: bool) -> None:
+    """The manifest of these objects for S3 Batch Replication: bucket, key in URL encoding, version id."""
+    query = {"versions": "false"} if no_versions else {}
+    if output is None:
+        talk.api.download(f"{path}/unreplicated", sys.stdout.buffer, **query)
+        return
+    part = output.with_name(f"{output.name}.part")
+    try:
+        with part.open("wb") as file:
+            talk.api.download(f"{path}/unreplicated", file, **query)
+        part.replace(output)
+    except OSError as error:
+        raise click.ClickException(f"{output} can't be written: {error.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
+    click.echo(f"{output} is complete", err=True)
 
 
 @click.command()

@@ -175,6 +175,23 @@ def loss(page: dict[str, Any]) -> RenderableType:
     return Group(line(head), *parts, "", *map(line, missed), line(f"As of {clock(page['as_of'])} UTC"))
 
 
+def unreplicated(answer: dict[str, Any]) -> RenderableType:
+    """How many objects of the source replication has not brought, as far as they were looked at."""
+    looked = f"{answer['looked_at']:,}"
+    if not answer["objects"]:
+        rest = (
+            ": there was no time for the others. The manifest names all that is lacking" if answer["at_least"] else ""
+        )
+        return line(f"Nothing is lacking of {looked} objects of the source that were looked at{rest}.")
+    more = "+" if answer["at_least"] else ""
+    lacking = f"{answer['objects']:,}{more} of {looked}{more} objects of the source, {size(answer['bytes'])}{more}"
+    return Group(
+        line(f"Not at the mirror: {lacking}."),
+        line("What was written just now may be on its way; for the rest: lakemirror mirror manifest."),
+        line(f"As of {clock(answer['as_of'])} UTC"),
+    )
+
+
 def _loss_words(figures: dict[str, Any]) -> str:
     commits, objects, total, oldest = _loss_cells(figures)
     noun = "commit" if commits == "1" else "commits"

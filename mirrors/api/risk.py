@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.access.policies import repository_arn
+from core.mirroring.explain.gc_rules import both_of, own_rules_warning, unread_rules_note
 from core.mirroring.states import ASIDE
 from core.text.phrases import count
 from db import clock
@@ -51,13 +52,29 @@ class GcSafety(APIView):
             pagination
             | {
                 "as_of": rfc3339(mirror.source.looked_at),
-                "retention_days": None,
-                "not_known": [f"the garbage-collection rules of {mirror.source.name}: they are not read"],
+                **_rules_json(mirror),
                 "gone": _lost_json(gone_of(mirror)),
                 "unreached": _all_unreached_json(unreached) if mirror.source.looked_at else None,
                 "results": [_unreached_json(commit) for commit in commits],
             }
         )
+
+
+def _rules_json(mirror: Mirror) -> dict[str, Any]:
+    """What the source keeps, by its rules; whether the mirror's repository has rules of its own; what of it is not
+    known."""
+    both = both_of(mirror.gc_rules)
+    source = mirror.source.name
+    warning = own_rules_warning(both, name=mirror.name, source=source, namespace=mirror.namespace)
+    unread = f"the garbage-collection rules of {source}: nobody has looked yet" if both is None else ""
+    rules = both.source.rules if both else None
+    return {
+        "retention_days": rules.default_days if rules else None,
+        "branch_retention_days": dict(rules.branches) if rules else {},
+        "rules_read_at": rfc3339(mirror.gc_rules_at),
+        "warnings": [warning] if warning else [],
+        "not_known": list(filter(None, [unread, unread_rules_note(both, name=mirror.name)])),
+    }
 
 
 def _lost_json(lost: Gone) -> dict[str, Any]:

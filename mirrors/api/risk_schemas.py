@@ -145,7 +145,14 @@ class UnreachedAnswer(serializers.Serializer):
 UnreachedPageAnswer = page_with(
     UnreachedAnswer,
     as_of=serializers.DateTimeField(allow_null=True, help_text="when the source was last looked at"),
-    retention_days=count_or_null(),
+    retention_days=serializers.IntegerField(
+        allow_null=True, help_text="null: the source has no rules of garbage collection, or see `not_known`"
+    ),
+    branch_retention_days=serializers.DictField(
+        child=serializers.IntegerField(), help_text="of the branches with a retention of their own"
+    ),
+    rules_read_at=serializers.DateTimeField(allow_null=True, help_text="when the rules of both sides were asked for"),
+    warnings=many_texts(),
     not_known=many_texts(),
     gone=GoneAnswer(),
     unreached=UnreachedTogetherAnswer(allow_null=True),

@@ -134,7 +134,7 @@ def mirror_json(reading: MirrorStatus) -> dict[str, Any]:
         "reason_code": reading.reason_code,
         "reason": reading.sentence,
         "branches": [branch_json(branch) for branch in reading.branches],
-        "warnings": list(reading.warnings),
+        "warnings": [*reading.warnings, *filter(None, [reading.own_rules])],
         "source_looked_at": rfc3339(reading.looked_at),
         "destination_looked_at": rfc3339(reading.destination_looked_at),
         "created_at": rfc3339(mirror.created_at),

@@ -78,6 +78,11 @@ class Mirror(models.Model):
     proving_records = models.BooleanField(
         default=False, db_default=False, help_text="records were sent again, and nobody heard yet if one was lost"
     )
+    gc_rules = models.JSONField(
+        null=True,
+        help_text="rules of garbage collection as last read at both sides: core/mirroring/explain/gc_rules.py",
+    )
+    gc_rules_at = models.DateTimeField(null=True, help_text="when they were last asked for")
     last_validated_at = models.DateTimeField(null=True)
     destination_looked_at = models.DateTimeField(null=True, help_text="last look at the branches there")
     tags_unseen_since = models.DateTimeField(

@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 from core.access.policies import namespace_arn, repository_arn
 from core.errors import LakeMirrorError, NotFound
 from core.installations import preflight as decide
+from core.installations import preflight_deletions as deletions
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
 from core.installations.replication_rights import UNTRIED
+from core.installations.unreplicated_objects import Namespaces, check_unreplicated
 from core.types import RepositoryInfo
 from db import clock
 from deployment.wiring import region_settings
@@ -173,9 +175,27 @@ def _of_place(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
     yield stores.check_versioning("source", place, answer("source-versioning"))
     yield stores.check_versioning("destination", plan.namespace, answer("destination-versioning"))
     yield stores.check_replication(place, plan.namespace, answer("rules"))
+    yield check_unreplicated(Namespaces(place.rstrip("/"), plan.namespace), answer("unreplicated"))
+    yield deletions.check_delete_markers(place, plan.namespace, answer("rules"))
+    yield deletions.check_lifecycle(plan.namespace, answer("lifecycle"))
+    yield deletions.check_expiration(plan.namespace, answer("lifecycle"))
+    yield _judged("source-gc-rules", partial(_source_rules, plan, answer))
+    yield _judged("destination-gc-rules", partial(_own_rules, plan, answer))
     yield stores.check_proxy(plan.region, answer("destination-proxy"))
     yield stores.check_metadata_prefix("source", plan.source_region, answer("source-metadata"))
     yield stores.check_metadata_prefix("destination", plan.region, answer("destination-metadata"))
+
+
+def _source_rules(plan: Plan, answer: Callable[[str], Any]) -> Check:
+    name = plan.source_repository
+    return deletions.check_source_rules(name, repository_arn(name), answer("source-rules"))
+
+
+def _own_rules(plan: Plan, answer: Callable[[str], Any]) -> Check:
+    adopted = plan.adopt and answer("existing") is not None
+    rules = (answer("source-rules"), answer("own-rules")) if adopted else None
+    of_key = repository_arn(plan.name)
+    return deletions.check_mirror_rules(plan.name, plan.source_repository, plan.namespace, of_key, rules)
 
 
 def _of_clocks(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:

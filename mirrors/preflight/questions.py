@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from core.errors import NotFound
 from core.installations.preflight import NotAsked
+from core.installations.unreplicated_objects import Namespaces
 from core.listing import branch_heads
 from core.mirroring.branch_selection import ALL
 from core.ports import LakeFS, ObjectStore
@@ -20,11 +21,14 @@ from core.types import Commit, RepositoryInfo
 from deployment.wiring import clients
 from installations.permission_probes import NOWHERE, Target, only_reads, target_at_destination, tries_of
 from installations.probes import Answers, Calls, _is_namespace, _list, about_bucket, is_name, may_ask
+from mirrors.preflight.unreplicated import Route, count_unreplicated
 from mirrors.services import placement
 from mirrors.services.adoption import check_adoptable
 
 T = TypeVar("T")
 
+COUNTED_SECONDS = 3.0
+"""So long what was never replicated is counted: somebody types meanwhile."""
 SHOWING = 3
 """So many repositories of the destination are asked where its metadata is."""
 TRIED_KEYS = 3
@@ -101,6 +105,7 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
         **about_bucket("source", store, source.storage_namespace),
         "rules": partial(store.replication_rules, source.storage_namespace),
         "head": partial(_head, lakefs, source),
+        "source-rules": partial(lakefs.gc_rules, source.id),
         "source-metadata": partial(_shows_metadata, lakefs, store, [source]),
     }
 
@@ -108,9 +113,13 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
 def _about_destination(plan: Plan, known: Answers) -> Calls:
     lakefs, store = clients.quick_lakefs(plan.region), clients.quick_objects(plan.region)
     calls = about_bucket("destination", store, plan.namespace) if _is_namespace(plan.namespace) else {}
+    if calls:
+        calls["lifecycle"] = partial(store.lifecycle_rules, plan.namespace)
     source = known.get("repository")
     if calls and isinstance(source, RepositoryInfo) and may_ask(plan.source_region):
         calls["destination-proxy"] = partial(_shown_for_another, plan, source)
+        route = Route(Namespaces(source.storage_namespace.rstrip("/"), plan.namespace), plan.source_region, plan.region)
+        calls["unreplicated"] = partial(count_unreplicated, route, COUNTED_SECONDS)
     if isinstance(known["others"], list):
         showing = [other for other in known["others"] if other.id != plan.name][:SHOWING]
         calls["destination-metadata"] = partial(_shows_metadata, lakefs, store, showing)
@@ -123,7 +132,9 @@ def _about_destination(plan: Plan, known: Answers) -> Calls:
 def _about_adoption(plan: Plan, source: RepositoryInfo, existing: Any) -> Calls:
     if not isinstance(existing, RepositoryInfo):
         return {}
-    return {"adoptable": partial(check_adoptable, existing, plan.region, plan.namespace, source, plan.source_region)}
+    calls: Calls = {"own-rules": _at(plan.region, lambda lakefs: lakefs.gc_rules(plan.name))}
+    checked = partial(check_adoptable, existing, plan.region, plan.namespace, source, plan.source_region)
+    return calls | {"adoptable": checked}
 
 
 def _trying(side: str, lakefs: LakeFS, target: Target, tags: bool) -> Calls:

@@ -103,7 +103,7 @@ def check_creation(
     probes.check_namespace(namespace)
     region_settings.installation(region)
     source_region = source_region or config.current().region
-    source = _ask_source(source_repository, source_region)
+    source = ask_source(source_repository, source_region)
     placement.check_apart_from_source(namespace, region, source, source_region)
     placement.check_source_apart(source.storage_namespace, source_region)
     placement.check_not_the_source(name, region, source.id, source_region)
@@ -127,7 +127,8 @@ def rights_to_create(source: str, name: str, namespace: str) -> list[tuple[str, 
     ]
 
 
-def _ask_source(repository: str, region: str) -> RepositoryInfo:
+def ask_source(repository: str, region: str) -> RepositoryInfo:
+    """The repository to mirror. Raises Invalid (no such region), NotFound, and Unreachable where it can't be asked."""
     region_settings.installation(region)
     try:
         with reaching(f"source {region}"):

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from core.mirroring.explain.blocker_text import count_waiting
+from core.mirroring.explain.gc_rules import both_of, own_rules_warning, unread_rules_note
 from core.mirroring.explain.mirror import explain
 from core.mirroring.explain.stage import stage_of
 from core.mirroring.explain.standing import is_current, judge_standing
@@ -80,6 +81,7 @@ class MirrorStatus:
     `waiting` counts the things that have not arrived, since the oldest was missed; with `waiting_more` there are more.
     `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss, nor is
     what is not selected. `left_out` branches of the source are not selected and not here; `warnings` are about that.
+    `own_rules` warns of garbage-collection rules that its repository has; `unread_rules` says that nobody knows.
     """
 
     mirror: Mirror
@@ -100,6 +102,8 @@ class MirrorStatus:
     waiting_since: datetime | None
     left_out: int
     warnings: Sequence[str]
+    own_rules: str
+    unread_rules: str
     looked_at: datetime | None
     destination_looked_at: datetime | None
     as_of: datetime
@@ -160,7 +164,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         for branch, branch_verdict in zip(facts.branches, verdicts, strict=True)
     ]
     staying = [branch for branch in branches if branch.state not in ASIDE]
-    counted = facts.counted
+    counted, rules = facts.counted, both_of(mirror.gc_rules)
     lags = [branch.lag for branch in staying] + [0.0] * bool(counted.settled)
     return MirrorStatus(
         mirror=mirror,
@@ -181,6 +185,8 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         waiting_since=facts.waiting.since,
         left_out=facts.left_out,
         warnings=facts.warnings,
+        own_rules=own_rules_warning(rules, name=mirror.name, source=mirror.source.name, namespace=mirror.namespace),
+        unread_rules=unread_rules_note(rules, name=mirror.name),
         looked_at=facts.looked_at,
         destination_looked_at=facts.destination_looked_at,
         as_of=now,

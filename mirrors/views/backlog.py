@@ -10,9 +10,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import Invalid, LakeMirrorError
+from core.installations.unreplicated_objects import Lacking, Namespaces, say_lacking
 from core.text.phrases import count
 from db import clock
 from mirrors.models import Blocker
+from mirrors.preflight.unreplicated import count_unreplicated, route_of_mirror
 from mirrors.queries.missing_counts import is_cut_short
 from mirrors.services.backlog import Looked, blockers_of, blockers_retry
 from mirrors.status.mirror import mirror_statuses
@@ -49,6 +51,7 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
         "chips": [(field, value, with_query(request, **{field: None})) for field, value in given.items() if value],
         "kinds": Blocker.Kind.values,
         "csv": reverse("api-blockers", args=[mirror.source.name, mirror.name]) + with_query(request, format="csv"),
+        "manifest": reverse("api-unreplicated", args=[mirror.source.name, mirror.name]) + "?format=csv",
         "all_named": not is_cut_short(mirror),
         "now": clock.now(),
     }
@@ -71,6 +74,21 @@ def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
     elif which != "all":
         raise Invalid("say which ones: one, those selected, those of a reason, or all", field="which")
     return carry_out(request, mirror, retry, _message)
+
+
+@require_POST
+@may_see
+def mirror_unreplicated(request: HttpRequest, name: str) -> HttpResponse:
+    """Count what lies in the source's namespace and not in the mirror's, by listing both."""
+    mirror = find_visible(request, name)
+    route = route_of_mirror(actor=request.user, mirror=mirror)
+    return carry_out(request, mirror, partial(count_unreplicated, route), partial(_lacking, route.places))
+
+
+def _lacking(places: Namespaces, found: Lacking) -> str:
+    more = " The manifest names what else there is." if not found.whole else ""
+    written = " What was written just now may be on its way." if found.objects else ""
+    return f"{say_lacking(places, found)}.{more}{written}"
 
 
 def _reason(given: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote as url_quote
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -21,11 +21,13 @@ from mirrors.preflight.branch_matches import branch_matches
 from mirrors.preflight.checks import preflight
 from mirrors.preflight.cost import NOT_COUNTED, preview_of_plan
 from mirrors.preflight.questions import Plan
+from mirrors.preflight.unreplicated import manifest, route_of_plan
 from mirrors.services import mirrors
 from mirrors.views.forms import MirrorForm
 from mirrors.views.tabs import SECTION, may_see
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from web.api_snippets import command, curl
+from web.csv_export import lines_answer
 from web.errors import status_of
 
 
@@ -33,10 +35,12 @@ from web.errors import status_of
 @require_http_methods(["GET", "HEAD", "POST"])
 @may_see
 @keeps_typed
-def mirror_new(request: HttpRequest) -> HttpResponse:
+def mirror_new(request: HttpRequest) -> HttpResponseBase:
     """The form of a new mirror. What was typed stays there, whatever becomes of it."""
     if request.method != "POST":
         return _begin(request)
+    if "manifest" in request.POST:
+        return _manifest(request, MirrorForm.typed(request.POST))
     if request.htmx.target in PARTS:
         return _show_part(request, MirrorForm.typed(request.POST).plan, request.htmx.target)
     if "check" in request.POST:
@@ -46,6 +50,24 @@ def mirror_new(request: HttpRequest) -> HttpResponse:
             found |= _found(request, form.plan, part)
         return _show(request, form, **found)
     return _make(request, MirrorForm(request.POST))
+
+
+def _manifest(request: HttpRequest, form: MirrorForm) -> HttpResponseBase:
+    """Of what was typed: the file, or the form again with what keeps it from being made."""
+    plan = form.plan
+    try:
+        route = route_of_plan(
+            actor=request.user,
+            repository=plan.source_repository,
+            source_region=plan.source_region,
+            name=plan.name,
+            region=plan.region,
+            namespace=plan.namespace,
+        )
+        return lines_answer(f"{plan.name}-manifest", manifest(route, versions=True))
+    except LakeMirrorError as error:
+        messages.error(request, str(error))
+        return _show(request, form, status=int(status_of(error) or 500), check_now=True)
 
 
 def _begin(request: HttpRequest) -> HttpResponse:

@@ -1,8 +1,9 @@
 """The policies and groups that every LakeMirror begins with, and the templates with blanks to fill.
 
-Actions of the replicator templates are, word for word, those that lakeFS's mirroring reference lists, and those of
-tags, which it leaves out. Its narrow form grants branch calls on `repository/{id}` alone, but servers check
-`repository/{id}/branch/{ref}`, and `.../tag/{tag}`: ours adds the repository's `/*`.
+Actions of the replicator templates are, word for word, those that lakeFS's mirroring reference lists, and what it
+leaves out: those of tags, and to read the rules of garbage collection. Its narrow form grants branch calls on
+`repository/{id}` alone, but servers check `repository/{id}/branch/{ref}`, and `.../tag/{tag}`: ours adds the
+repository's `/*`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _READ_SOURCE = (
     "fs:ListBranches",
 )
 _READ_TAGS = ("fs:ListTags",)
+_READ_RULES = ("retention:GetGarbageCollectionRules",)
 _KEEP_TAGS = ("fs:CreateTag", "fs:DeleteTag", "fs:ReadTag", "fs:ListTags")
 _KEEP_MIRROR = (
     "fs:ReadRepository",
@@ -62,7 +64,7 @@ _EVERYTHING = ("fs:*", "auth:*", "ci:*", "retention:*", "branches:*", "pr:*")
 
 def replicator() -> Document:
     """What the service's own user may do on an installation: the wide form."""
-    return policy_document("ReplicationPolicy", allow((*_REPLICATE, *_KEEP_TAGS)))
+    return policy_document("ReplicationPolicy", allow((*_REPLICATE, *_KEEP_TAGS, *_READ_RULES)))
 
 
 def replicator_for(*, source: str, mirror: str, namespace: str) -> Document:
@@ -73,8 +75,8 @@ def replicator_for(*, source: str, mirror: str, namespace: str) -> Document:
     return policy_document(
         "ReplicationPolicy",
         allow(["fs:ListRepositories"]),
-        allow((*_READ_SOURCE, *_READ_TAGS), *whole(source)),
-        allow((*_KEEP_MIRROR, *_KEEP_TAGS), *whole(mirror)),
+        allow((*_READ_SOURCE, *_READ_TAGS, *_READ_RULES), *whole(source)),
+        allow((*_KEEP_MIRROR, *_KEEP_TAGS, *_READ_RULES), *whole(mirror)),
         allow(["fs:AttachStorageNamespace"], namespace_arn(namespace)),
     )
 

@@ -13,7 +13,7 @@ from flask import Blueprint, Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from core.types import Commit
-from sandbox.lakefs import answers, branches, commits, repositories
+from sandbox.lakefs import answers, branches, commits, repositories, retention
 from sandbox.lakefs.commits import Conflict
 from sandbox.lakefs.errors import Refused, not_found
 from sandbox.lakefs.object_routes import object_routes
@@ -174,8 +174,20 @@ def _repositories(server: Server) -> Blueprint:
     @routes.get("/<repo>/settings/gc_rules")
     @routes.get("/<repo>/gc/rules")
     def gc_rules(repo: str) -> Response:
-        server.repository(repo)
-        raise not_found()
+        return answers.send(retention.rules(server, repo))
+
+    @routes.put("/<repo>/settings/gc_rules")
+    @routes.post("/<repo>/gc/rules")
+    def set_gc_rules(repo: str) -> Response:
+        body = Body("GarbageCollectionRules")
+        retention.set_rules(server, repo, body.get("default_retention_days", int), body.get("branches", list))
+        return answers.nothing()
+
+    @routes.delete("/<repo>/settings/gc_rules")
+    @routes.delete("/<repo>/gc/rules")
+    def delete_gc_rules(repo: str) -> Response:
+        retention.delete_rules(server, repo)
+        return answers.nothing()
 
     return routes
 

@@ -53,6 +53,18 @@ def test_a_namespace_that_overlaps_is_said_with_its_fix_while_one_types(olga: Pa
     expect(namespace).to_have_value("s3://dst/lake")
 
 
+def test_the_manifest_of_what_was_there_before_is_saved_from_beside_its_check(olga: Page, lm: Deployment) -> None:
+    olga.goto(NEW)
+    field(olga, "Repository").fill("lake")
+    field(olga, "Name of the mirror").fill("lake-eu")
+    field(olga, "Storage namespace").fill("s3://dst/lake")
+    with olga.expect_download() as saved:
+        checks(olga).get_by_role("button", name="Download the manifest").click()
+    assert saved.value.suggested_filename == "lake-eu-manifest.csv"
+    assert len(saved.value.path().read_text().splitlines()) == len(lm.us_store.objects)
+    expect(olga).to_have_url(NEW)
+
+
 def test_the_branches_that_globs_match_are_named_while_one_types(olga: Page, lm: Deployment) -> None:
     olga.goto(NEW)
     field(olga, "Repository").fill("lake")

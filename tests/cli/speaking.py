@@ -137,7 +137,7 @@ class InProcess(BaseAdapter):
         response = requests.Response()
         response.status_code, response.reason, response.url = answered.status_code, answered.reason_phrase, request.url
         response.headers.update(dict(answered.items()))
-        response._content = answered.content
+        response._content, response._content_consumed = answered.getvalue(), True
         return response
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,6 +75,44 @@ def test_what_would_be_lost_is_told_with_what_is_not_counted(olgas: Terminal, co
     assert told.startswith("Lost would be ") and "Not counted: tags." in told and "main 4" in told
     assert "Nothing that was seen would be lost." in said(olgas("mirror", "loss", "models-eu"))
     assert "nobody knows" in said(olgas("mirror", "loss", "fresh-eu"))
+
+
+@pytest.fixture
+def never_sent(lm: Deployment) -> Deployment:
+    lm.lake.commit(files={"a": b"1"})
+    return lm
+
+
+def test_what_was_never_replicated_is_counted(olgas: Terminal, never_sent: Deployment) -> None:
+    told = said(olgas("mirror", "unreplicated", "lake-eu"))
+    assert told.startswith("Not at the mirror: 3 of 3 objects of the source,") and "manifest" in told
+    never_sent.arrive()
+    told = said(olgas("mirror", "unreplicated", "lake-eu"))
+    assert told == "Nothing is lacking of 3 objects of the source that were looked at."
+
+
+def test_its_manifest_is_written_to_a_file_or_to_a_pipe(
+    olgas: Terminal, never_sent: Deployment, tmp_path: Path
+) -> None:
+    done = olgas("mirror", "manifest", "lake-eu", "--no-versions")
+    assert (done.exit_code, len(done.stdout.splitlines())) == (0, 3)
+    assert all(line.startswith("src,lake/") and line.count(",") == 1 for line in done.stdout.splitlines())
+    place = tmp_path / "manifest.csv"
+    assert "is complete" in olgas("mirror", "manifest", "lake-eu", "-o", str(place)).stderr
+    assert [line.count(",") for line in place.read_text().splitlines()] == [2, 2, 2]
+    assert list(tmp_path.iterdir()) == [place]
+
+
+def test_a_manifest_that_is_refused_or_no_manifest_leaves_the_file_as_it_was(
+    run: Terminal, server: StandIn, tmp_path: Path
+) -> None:
+    place = tmp_path / "manifest.csv"
+    place.write_text("of yesterday")
+    path = "/repositories/lake/mirrors/lake-eu/unreplicated"
+    for answer, status, code in (({"message": "no"}, 403, 3), ({"objects": 1}, 200, 6), (b"<h1>", 502, 6)):
+        server.says("GET", path, answer, status=status)
+        assert run("mirror", "manifest", "lake-eu", "--repository", "lake", "-o", str(place)).exit_code == code
+    assert place.read_text() == "of yesterday" and list(tmp_path.iterdir()) == [place]
 
 
 def test_what_is_missing_is_looked_for_now(olgas: Terminal, company: Any) -> None:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from unittest import mock
@@ -16,11 +17,13 @@ import pytest
 from adapters.lakefs import LakeFSAdapter
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated
 from core.ports import LakeFS
-from core.types import Commit, Page, RecordOutcome, RepositoryInfo
+from core.types import Commit, GcRules, Page, RecordOutcome, RepositoryInfo
 from installations.permission_probes import target_at_destination, tries_of
 from sandbox.client import Sandbox
+from sandbox.lakefs_http import LakeFS as Http
+from sandbox.lakefs_http import LakeFSError
 from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY
-from tests.fakes import id_of
+from tests.fakes import FakeLakeFS, id_of
 
 
 def record(message: str, *parents: Commit, metarange_id: str = "") -> Commit:
@@ -57,6 +60,67 @@ def test_an_installation_tells_its_version_and_the_time(lakefs: LakeFS) -> None:
     found = lakefs.server()
     assert found.version[0].isdigit()
     assert found.clock_ahead is not None and abs(found.clock_ahead) < 2
+
+
+def set_rules(lakefs: LakeFS, repository: str, days: int, branches: dict[str, int]) -> None:
+    if isinstance(lakefs, FakeLakeFS):
+        lakefs.gc[lakefs.get_repository(repository).storage_namespace] = GcRules(days, branches)
+        return
+    assert isinstance(lakefs, LakeFSAdapter)
+    rows = [{"branch_id": name, "retention_days": kept} for name, kept in branches.items()]
+    body = {"default_retention_days": days, "branches": rows}
+    Http(lakefs.url).call("PUT", f"/repositories/{repository}/settings/gc_rules", json=body)
+
+
+@pytest.mark.parametrize("branches", [{}, {"main": 28, "dev": 3}])
+def test_every_repository_over_a_namespace_has_its_garbage_collection_rules(
+    lakefs: LakeFS, branches: dict[str, int]
+) -> None:
+    name = f"gc-{uuid.uuid4().hex[:10]}"
+    place = f"s3://lake-eu-west-1/{name}"
+    if isinstance(lakefs, FakeLakeFS):
+        lakefs.add_repository(name, place)
+    else:
+        assert isinstance(lakefs, LakeFSAdapter)
+        Http(lakefs.url).create_repository(name, place)
+    lakefs.create_mirror_repository(name=f"{name}-ro", storage_namespace=place, default_branch="main")
+    assert lakefs.gc_rules(name) is lakefs.gc_rules(f"{name}-ro") is None
+    set_rules(lakefs, name, 21, branches)
+    assert lakefs.gc_rules(name) == lakefs.gc_rules(f"{name}-ro") == GcRules(21, branches)
+
+
+def test_a_repository_that_is_not_there_has_no_rules_either(lakefs: LakeFS) -> None:
+    with pytest.raises(NotFound):
+        lakefs.gc_rules("no-such-repository")
+
+
+def test_rules_can_not_be_set_in_a_mirrors_repository_nor_taken_away(lakefs: LakeFS, mirror: str) -> None:
+    if isinstance(lakefs, FakeLakeFS):
+        pytest.skip("it has no such call")
+    for call in (partial(set_rules, lakefs, mirror, 1, {}), partial(delete_rules, lakefs, mirror)):
+        with pytest.raises(LakeFSError, match="403: read-only repository"):
+            call()
+
+
+def delete_rules(lakefs: LakeFSAdapter, repository: str) -> None:
+    Http(lakefs.url).call("DELETE", f"/repositories/{repository}/settings/gc_rules")
+
+
+def test_rules_that_were_deleted_are_none(lakefs: LakeFS) -> None:
+    if isinstance(lakefs, FakeLakeFS):
+        pytest.skip("it has no such call")
+    assert isinstance(lakefs, LakeFSAdapter)
+    name = f"gc-{uuid.uuid4().hex[:10]}"
+    Http(lakefs.url).create_repository(name, f"s3://lake-eu-west-1/{name}")
+    set_rules(lakefs, name, 21, {})
+    delete_rules(lakefs, name)
+    assert lakefs.gc_rules(name) is None
+
+
+@pytest.mark.parametrize("told", ["null", "[]", '{"branches": []}', '{"default_retention_days": 1, "branches": [{}]}'])
+def test_rules_in_another_form_are_no_rules(told: str) -> None:
+    with something_else(200, told) as url, pytest.raises(RemoteFailure, match="not lakeFS's"):
+        LakeFSAdapter(url, "key", "secret", tries=1).gc_rules("lake")
 
 
 def test_repositories_are_listed_page_by_page(lakefs: LakeFS, mirror: str) -> None:
@@ -238,14 +302,14 @@ def test_a_clean_branch_has_nothing_uncommitted(lakefs: LakeFS, mirror: str) -> 
 
 
 @contextmanager
-def something_else(status: int) -> Iterator[str]:
+def something_else(status: int, page: str = "<h1>nothing here</h1>") -> Iterator[str]:
     """A server that answers everything with a page of its own; gives its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(b"<h1>nothing here</h1>")
+            self.wfile.write(page.encode())
 
         def log_message(self, *_: object) -> None:
             """Nothing."""
@@ -304,7 +368,8 @@ def test_what_is_tried_for_its_rights_alone_is_refused_and_changes_nothing(
     lakefs.put_commit_record(mirror, ROOT)
     lakefs.create_branch(mirror, "main", ROOT.id)
     target = target_at_destination(mirror if there else "no-such-repository")
-    listings = {"fs:ListRepositories"} | ({"fs:ReadRepository", "fs:ListBranches", "fs:ListTags"} if there else set())
+    reads = {"fs:ReadRepository", "fs:ListBranches", "fs:ListTags", "retention:GetGarbageCollectionRules"}
+    listings = {"fs:ListRepositories"} | (reads if there else set())
     for action, call in tries_of("destination", tags=True).items():
         if action in listings:
             call(lakefs, target)

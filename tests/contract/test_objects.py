@@ -13,6 +13,7 @@ from unittest import mock
 import boto3
 import pytest
 
+from adapters.s3.bucket_rules import lifecycle_rule, replication_rule
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store import S3ObjectStore, split_uri
 from adapters.s3.store_keys import StoreKeys, keys_from_environment
@@ -28,7 +29,7 @@ from core.errors import (
     Unreachable,
 )
 from core.ports import ObjectStore
-from core.types import ReplicationRule
+from core.types import LifecycleRule, ObjectVersion, ReplicationRule
 from tests.fakes import FakeStore
 from tests.s3_double import KEYS, S3Double, Thing, running_moto
 
@@ -151,9 +152,35 @@ def test_an_empty_object_has_a_size_of_zero(store: ObjectStore) -> None:
     assert found is not None and found.size == 0 and store.get("s3://lake/contract/empty") == b""
 
 
+def test_a_listing_of_versions_has_the_current_one_of_what_is_there(store: ObjectStore, bucket: str) -> None:
+    for key, body in (("v/b", b"old"), ("v/b", b"newer"), ("v/a b+c,ü", b"1"), ("other", b"")):
+        store.put(f"{bucket}/{key}", body)
+    found = list(store.list_versions(f"{bucket}/v/"))
+    assert [(one.key, one.size) for one in found] == [("v/a b+c,ü", 1), ("v/b", 5)]
+    assert all(one.version_id not in ("", "null") for one in found)
+
+
+def test_what_was_deleted_has_no_current_version(s3_store: S3ObjectStore, moto: str) -> None:
+    name, client = f"deleted-{uuid.uuid4().hex[:8]}", client_of(moto)
+    client.create_bucket(Bucket=name)
+    client.put_object(Bucket=name, Key="before", Body=b"1")
+    client.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
+    client.put_object(Bucket=name, Key="gone", Body=b"1")
+    client.delete_object(Bucket=name, Key="gone")
+    assert list(s3_store.list_versions(f"s3://{name}/")) == [ObjectVersion("before", 1, "null")]
+
+
 # --- what a bucket says of itself -----------------------------------------------------------------------------------
 
-RULES = [ReplicationRule("all", True, "", "lake-eu"), ReplicationRule("off", False, "", "lake-ap")]
+RULES = [
+    ReplicationRule("all", True, "", "lake-eu", priority=2),
+    ReplicationRule("off", False, "", "lake-ap", priority=1),
+]
+LIFECYCLE = [
+    LifecycleRule("deleted", True, "lake/", expires_noncurrent=True, expires_markers=True),
+    LifecycleRule("old", False, "", expires_current=True),
+    LifecycleRule("cold", True, "logs/", tagged=True, archives_current="DEEP_ARCHIVE"),
+]
 
 
 @pytest.fixture
@@ -161,25 +188,46 @@ def bucket(store: ObjectStore, moto: str) -> str:
     """A bucket with versions and two rules."""
     name = f"ruled-{uuid.uuid4().hex[:8]}"
     if isinstance(store, FakeStore):
-        store.bucket_versioning[name], store.rules[name] = "Enabled", RULES
+        store.bucket_versioning[name], store.rules[name], store.lifecycle[name] = "Enabled", RULES, LIFECYCLE
         return f"s3://{name}"
     client = client_of(moto)
     client.create_bucket(Bucket=name)
     client.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
     client.put_bucket_replication(Bucket=name, ReplicationConfiguration={"Role": "r", "Rules": list(map(rule, RULES))})
+    client.put_bucket_lifecycle_configuration(Bucket=name, LifecycleConfiguration={"Rules": AS_S3_TAKES_IT})
     return f"s3://{name}"
 
 
 def rule(given: ReplicationRule) -> dict[str, object]:
-    """As S3 takes it. moto forgets prefixes: they have a test of their own."""
+    """As S3 takes it. moto forgets prefixes and delete markers: they have tests of their own."""
     status = "Enabled" if given.enabled else "Disabled"
+    told = {"ID": given.id, "Status": status, "Priority": given.priority, "Filter": {"Prefix": given.prefix}}
     place = {"Bucket": f"arn:aws:s3:::{given.bucket}"}
-    return {"ID": given.id, "Status": status, "Prefix": given.prefix, "Destination": place}
+    return told | {"DeleteMarkerReplication": {"Status": "Disabled"}, "Destination": place}
+
+
+AS_S3_TAKES_IT: list[dict[str, Any]] = [
+    {
+        "ID": "deleted",
+        "Status": "Enabled",
+        "Filter": {"Prefix": "lake/"},
+        "NoncurrentVersionExpiration": {"NoncurrentDays": 30},
+        "Expiration": {"ExpiredObjectDeleteMarker": True},
+    },
+    {"ID": "old", "Status": "Disabled", "Prefix": "", "Expiration": {"Days": 90}},
+    {
+        "ID": "cold",
+        "Status": "Enabled",
+        "Filter": {"And": {"Prefix": "logs/", "Tags": [{"Key": "a", "Value": "b"}]}},
+        "Transitions": [{"Days": 30, "StorageClass": "STANDARD_IA"}, {"Days": 90, "StorageClass": "DEEP_ARCHIVE"}],
+    },
+]
 
 
 def test_a_bucket_tells_its_versioning_and_its_replication(store: ObjectStore, bucket: str) -> None:
     assert store.versioning(bucket) == "Enabled"
     assert list(store.replication_rules(bucket)) == RULES
+    assert list(store.lifecycle_rules(bucket)) == LIFECYCLE
 
 
 @pytest.mark.parametrize(
@@ -197,12 +245,49 @@ def test_a_rules_prefix_is_read_in_every_form(chosen: dict[str, Any], prefix: st
     store = connect(S3ObjectStore, "http://127.0.0.1:9")
     with mock.patch.object(store._client, "get_bucket_replication") as asked:
         asked.return_value = {"ReplicationConfiguration": {"Rules": [told]}}
-        assert store.replication_rules("s3://lake") == [ReplicationRule("r", True, prefix, "eu", tagged)]
+        [found] = store.replication_rules("s3://lake")
+    assert (found.id, found.enabled, found.prefix, found.bucket, found.tagged) == ("r", True, prefix, "eu", tagged)
+
+
+@pytest.mark.parametrize(
+    ("told", "markers"),
+    [
+        ({"Filter": {}, "DeleteMarkerReplication": {"Status": "Enabled"}}, True),
+        ({"Filter": {}, "DeleteMarkerReplication": {"Status": "Disabled"}}, False),
+        ({"Filter": {}}, False),
+        ({"Prefix": ""}, True),
+        ({"Prefix": "", "DeleteMarkerReplication": {"Status": "Disabled"}}, False),
+    ],
+)
+def test_rules_of_the_older_form_bring_delete_markers_untold(told: dict[str, Any], markers: bool) -> None:
+    rule = {"ID": "r", "Status": "Enabled", "Destination": {"Bucket": "arn:aws:s3:::eu"}, **told}
+    assert replication_rule(rule).delete_markers is markers
+
+
+@pytest.mark.parametrize(
+    ("told", "field", "value"),
+    [
+        ({"Expiration": {"Date": "2030-01-01"}}, "expires_current", True),
+        ({"Expiration": {"ExpiredObjectDeleteMarker": True}}, "expires_current", False),
+        (
+            {"NoncurrentVersionExpiration": {"NoncurrentDays": 1, "NewerNoncurrentVersions": 1}},
+            "expires_noncurrent",
+            False,
+        ),
+        ({"Transitions": [{"Days": 1, "StorageClass": "GLACIER_IR"}]}, "archives_current", ""),
+        ({"Filter": {"ObjectSizeGreaterThan": 0}}, "sized", True),
+        ({"Filter": {"And": {"Prefix": "lake/", "ObjectSizeLessThan": 9}}}, "sized", True),
+        ({"AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 7}}, "expires_noncurrent", False),
+    ],
+)
+def test_what_a_lifecycle_rule_does_is_read_from_what_it_names(told: dict[str, Any], field: str, value: object) -> None:
+    assert getattr(lifecycle_rule({"ID": "r", "Status": "Enabled", **told}), field) == value
 
 
 def test_a_bucket_without_any_says_so(store: ObjectStore) -> None:
     assert store.versioning("s3://lake/some/prefix") == ""
     assert list(store.replication_rules("s3://lake")) == []
+    assert list(store.lifecycle_rules("s3://lake")) == []
 
 
 def test_a_stores_clock_is_read_from_its_answers(store: ObjectStore) -> None:
@@ -291,7 +376,7 @@ def test_a_refusal_is_an_error_and_never_an_absence(
         shaky.get("s3://lake/a")
     with pytest.raises(raised):
         list(shaky.list("s3://lake/a"))
-    for ask in (shaky.versioning, shaky.replication_rules):
+    for ask in (shaky.versioning, shaky.replication_rules, shaky.lifecycle_rules):
         with pytest.raises(raised):
             ask("s3://lake")
 

@@ -11,11 +11,15 @@ import pytest
 from adapters.lakefs import LakeFSAdapter
 from adapters.s3.store import S3ObjectStore
 from core.installations.preflight import CheckOutcome
+from core.installations.unreplicated_objects import Namespaces
 from core.ports import LakeFS, ObjectStore
+from core.types import ObjectVersion
 from db import clock
+from deployment.wiring import clients
 from jobs.models import Deployment
 from mirrors.preflight.checks import Preflight, preflight
 from mirrors.preflight.questions import Plan
+from mirrors.preflight.unreplicated import Route, manifest
 from rbac.models import User
 from sandbox.client import Sandbox
 from sandbox.lakefs_http import LakeFS as Http
@@ -88,6 +92,31 @@ def test_a_server_that_refuses_fails_the_check_that_is_about_it(
         sandbox_server.heal()
     assert check_id in by_state(found, state)
     assert not found.ok
+
+
+def test_what_is_not_brought_is_counted_and_named_by_its_version(
+    sandbox_server: Sandbox, plan: Plan, owner: User
+) -> None:
+    assert sandbox_server.wait_replicated()
+    sandbox_server.hold(f"{plan.source_repository}/data/*")
+    region = {one.name: one for one in sandbox_server.layout.regions}[plan.source_region]
+    http = Http(region.lakefs_url)
+    http.upload(plan.source_repository, "main", "b", b"22")
+    http.commit(plan.source_repository, "main", "second", {})
+    assert sandbox_server.wait_replicated()
+    [check] = [one for one in preflight(actor=owner, plan=plan).checks if one.id == "existing-objects"]
+    assert check.state is CheckOutcome.WARNING and ", 1 (2 bytes) are not in" in check.message
+    store = clients.quick_objects(plan.source_region)
+    place = f"s3://{region.bucket}/{plan.source_repository}"
+    with mock.patch("deployment.wiring.clients.objects", clients.quick_objects):
+        [line] = manifest(Route(Namespaces(place, plan.namespace), plan.source_region, plan.region), versions=True)
+    bucket, key, version = line.strip().split(",")
+    assert bucket == region.bucket
+    assert ObjectVersion(key, 2, version) in set(store.list_versions(f"{place}/"))
+    sandbox_server.release()
+    assert sandbox_server.wait_replicated()
+    [check] = [one for one in preflight(actor=owner, plan=plan).checks if one.id == "existing-objects"]
+    assert check.state is CheckOutcome.OK
 
 
 def test_a_store_that_shows_what_only_the_source_has_is_told_of(

@@ -195,6 +195,30 @@ def test_what_the_source_collected_too_is_no_damage(lm: Deployment, head: str) -
     assert lm.head() == new
 
 
+def test_a_head_that_stayed_behind_and_was_collected_at_both_sides_is_damaged_until_it_is_had_back(
+    lm: Deployment, head: str
+) -> None:
+    """The mirror was paused for longer than the source's rules keep what its branch has left; replication brought the
+    delete markers. Who takes these away again, has the objects back."""
+    Mirror.objects.update(paused=True)
+    lm.lake.commit(files={"a": b"newer"})
+    lm.arrive()
+    lm.work()
+    lost = lose(lm, head, "a")
+    kept = lm.us_store.objects.pop(lost.replace(NAMESPACE, lm.lake.namespace))
+    age()
+    lm.work()
+    assert (lm.head(), state_of(head).data) == (head, "gone")
+    [main] = mirror_status(Mirror.objects.get()).branches
+    assert main.state is State.DAMAGED and "a" in [thing.path for thing in main.blockers]
+    lm.eu_store.hidden.clear()
+    assert lm.eu_store.objects[lost] == kept
+    age()
+    lm.work()
+    [main] = mirror_status(Mirror.objects.get()).branches
+    assert main.state is not State.DAMAGED
+
+
 def test_damage_that_was_found_before_the_job_broke_off_counts(lm: Deployment, head: str) -> None:
     lm.lake.commit(files={"c": b"3"})
     lm.arrive()

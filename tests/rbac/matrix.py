@@ -74,12 +74,12 @@ mirrors.see: GET api-mirror-policy
 mirrors.see: GET home, GET search, GET jobs, GET job_log, GET mirrors, GET mirror, GET mirror_commits
 mirrors.see: GET mirror_commit, GET commit_repair, GET mirror_waivers, GET mirror_backlog, GET mirror_runs
 mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_new, GET mirror_delete
-mirrors.see: POST mirrors_change, GET api-preflight, GET api-preview
-mirrors.create: POST api-mirrors, POST api-preflight, POST api-preview
+mirrors.see: POST mirrors_change, GET api-preflight, GET api-preview, GET api-planned-unreplicated
+mirrors.create: POST api-mirrors, POST api-preflight, POST api-preview, POST api-planned-unreplicated
 mirrors.see mirrors.create: POST mirror_new
-mirrors.change: PATCH api-mirror, PATCH api-preflight, PATCH api-preview
+mirrors.change: PATCH api-mirror, PATCH api-preflight, PATCH api-preview, PATCH api-planned-unreplicated
 mirrors.see mirrors.change: POST mirror_settings
-mirrors.delete: DELETE api-mirror, DELETE api-preflight, DELETE api-preview
+mirrors.delete: DELETE api-mirror, DELETE api-preflight, DELETE api-preview, DELETE api-planned-unreplicated
 mirrors.see mirrors.delete: POST mirror_delete
 mirrors.pause: POST api-pause, POST api-resume
 mirrors.see mirrors.pause: POST mirror_pause, POST mirror_resume
@@ -90,6 +90,8 @@ mirrors.see mirrors.validate: POST mirror_validate, POST api-job-stop, POST job_
 mirrors.see mirrors.sync: POST duty_retry
 mirrors.see mirrors.services.repair: POST api-repair, POST commit_repair, POST commit_prioritise, POST blockers_retry
 mirrors.services.repair: POST api-prioritise, POST api-blockers-retry
+mirrors.unreplicated: GET api-unreplicated
+mirrors.see mirrors.unreplicated: POST mirror_unreplicated
 mirrors.waive: POST api-waivers, DELETE api-waiver
 mirrors.see mirrors.waive: GET commit_waive, POST commit_waive, POST waiver_withdraw
 mirrors.reset: POST api-reset-branch
@@ -128,7 +130,9 @@ def calls() -> dict[str, frozenset[str]]:
 
 
 VIEWS = frozenset({"mirrors.see", "exports.see", "installations.see", OWN_KEYS})
-RUNS_MIRRORS = frozenset({"mirrors.pause", "mirrors.sync", "mirrors.validate", "mirrors.services.repair"})
+RUNS_MIRRORS = frozenset(
+    {"mirrors.pause", "mirrors.sync", "mirrors.validate", "mirrors.services.repair", "mirrors.unreplicated"}
+)
 RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify", "exports.repair-drift"})
 MAY: dict[str, frozenset[str]] = {
     "nobody": frozenset(),

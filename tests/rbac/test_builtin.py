@@ -35,6 +35,8 @@ CALLS = [
     ("fs:ReadTag", tag_arn(MIRROR, "v1")),
     ("fs:CreateTag", tag_arn(MIRROR, "v1")),
     ("fs:DeleteTag", tag_arn(MIRROR, "v1")),
+    ("retention:GetGarbageCollectionRules", repository_arn(SOURCE)),
+    ("retention:GetGarbageCollectionRules", repository_arn(MIRROR)),
 ]
 # The four tables of permissions of the API.
 TABLES = [
@@ -65,6 +67,9 @@ def test_both_replicator_forms_allow_a_whole_mirrors_life(document: builtin.Docu
         ("fs:WriteObject", object_arn(SOURCE, "a")),
         ("fs:RevertBranch", branch_arn(SOURCE, "main")),
         ("fs:CreateTag", tag_arn(SOURCE, "v1")),
+        ("retention:SetGarbageCollectionRules", repository_arn(MIRROR)),
+        ("retention:PrepareGarbageCollectionCommits", repository_arn(MIRROR)),
+        ("retention:GetGarbageCollectionRules", repository_arn("lake-2")),
         ("fs:DeleteTag", tag_arn(SOURCE, "v1")),
         ("fs:DeleteTag", tag_arn("lake-eu-2", "v1")),
         ("fs:ReadRepository", repository_arn("lake-2")),
@@ -78,12 +83,13 @@ def test_the_narrow_form_allows_nothing_else(action: str, arn: str) -> None:
     assert not may(NARROW, action, arn)
 
 
-def test_the_wide_form_lists_the_eighteen_actions_of_the_reference_and_those_of_tags() -> None:
+def test_the_wide_form_lists_the_eighteen_actions_of_the_reference_those_of_tags_and_of_rules() -> None:
     (statement,) = WIDE["statement"]
     assert statement["resource"] == "*"
     tags = {action for action in statement["action"] if "Tag" in action}
     assert tags == {"fs:CreateTag", "fs:DeleteTag", "fs:ListTags", "fs:ReadTag"}
-    assert len(statement["action"]) == len(set(statement["action"])) == 18 + len(tags)
+    assert len(statement["action"]) == len(set(statement["action"])) == 18 + len(tags) + 1
+    assert "retention:GetGarbageCollectionRules" in statement["action"]
 
 
 @pytest.mark.parametrize("need", TABLES)

@@ -54,6 +54,7 @@ ASKED: dict[str, Callable[[dict[str, Any]], Rights]] = {
         ("fs:AttachStorageNamespace", namespace_arn(told["storage_namespace"])),
     ],
     "delete_repository": of_repository("fs:DeleteRepository"),
+    "gc_rules": of_repository("retention:GetGarbageCollectionRules"),
     "list_branches": of_repository("fs:ListBranches"),
     "get_branch": of_branch("fs:ReadBranch"),
     "log_commits": of_branch("fs:ReadBranch", "commit_id"),

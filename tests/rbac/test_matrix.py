@@ -133,6 +133,7 @@ def fixed(name: str) -> dict[str, Any]:
     told: dict[str, dict[str, Any]] = {
         "api-preflight": {"mirror_id": "preflight"},
         "api-preview": {"mirror_id": "preview"},
+        "api-planned-unreplicated": {"mirror_id": "unreplicated"},
     }
     for state in (True, False):
         pause, active = ("pause", "resume")[not state], ("enable", "disable")[not state]
@@ -145,6 +146,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST api-mirrors": CREATION,
     "POST api-preflight": CREATION,
     "POST api-preview": CREATION,
+    "POST api-planned-unreplicated": CREATION,
     "POST mirror_new": CREATION | {"source_region": "us-east-1", "source_repository": "lake", "include": "*"},
     "POST mirror_delete": {"typed": "lake-eu"},
     "POST blockers_retry": {"which": "all"},

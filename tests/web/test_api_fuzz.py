@@ -74,7 +74,9 @@ def send(people: list[Client], method: str, address: str, body: bytes, headers: 
             transaction.set_rollback(True)
         refresh.read()
         assert answer.status_code < 500, (method, address[:300], body[:300], headers)
-        if not answer.streaming and answer.content:
+        if answer.streaming:
+            answer.getvalue()  # to its end, as a server sends it
+        elif answer.content:
             json.loads(plain(answer))
 
 

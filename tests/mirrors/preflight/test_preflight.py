@@ -13,7 +13,7 @@ from audit.models import AuditEvent
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
 from core.installations.preflight import DECIDING, Check, CheckOutcome
 from core.installations.replication_rights import UNTRIED
-from core.types import ReplicationRule, ServerInfo
+from core.types import GcRules, LifecycleRule, ReplicationRule, ServerInfo
 from deployment.wiring import clients
 from installations import probes
 from installations.permission_probes import tries_of
@@ -35,6 +35,7 @@ PLAN = Plan("lake", "us-east-1", "lake-eu", "eu-west-1", "s3://dst/lake")
 DOWN = Unreachable("http://eu did not answer")
 REFUSED = Denied("http://us answered 403 AccessDenied")
 PREFLIGHT = f"{MIRRORS}/preflight"
+REMOVAL = LifecycleRule("deleted", True, "lake/", expires_noncurrent=True, expires_markers=True)
 
 
 @pytest.fixture
@@ -44,7 +45,8 @@ def lm() -> Iterator[Deployment]:
         made.lake.commit()
         Lake(made.eu, made.eu_store, "orders", "s3://dst/orders").commit()
         made.us_store.bucket_versioning["src"] = made.eu_store.bucket_versioning["dst"] = "Enabled"
-        made.us_store.rules["src"] = [ReplicationRule("to-eu", True, "", "dst")]
+        made.us_store.rules["src"] = [ReplicationRule("to-eu", True, "", "dst", delete_markers=True)]
+        made.eu_store.lifecycle["dst"] = [REMOVAL]
         deployments.announce()
         yield made
 
@@ -62,6 +64,7 @@ def the(found: Preflight, check_id: str) -> Check:
 
 
 def test_a_plan_that_nothing_stands_in_the_way_of_passes(lm: Deployment, owner: User) -> None:
+    lm.arrive()
     found = ask(owner)
     assert found.ok
     by_state = {state: [check.id for check in found.checks if check.state is state] for state in CheckOutcome}
@@ -102,6 +105,10 @@ def says(fake: str, method: str, error: LakeMirrorError) -> Break:
 
 def rules(*rules: ReplicationRule) -> Break:
     return lambda lm: lm.us_store.rules.update(src=list(rules))
+
+
+def lifecycle(*rules: LifecycleRule) -> Break:
+    return lambda lm: lm.eu_store.lifecycle.update(dst=list(rules))
 
 
 def store(name: str, **values: Any) -> Break:
@@ -183,6 +190,94 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         UNKNOWN,
         "403",
         "s3:GetReplicationConfiguration on src",
+    ),
+    (
+        "replication-delete-markers",
+        rules(ReplicationRule("r", True, "", "dst")),
+        WARNING,
+        "'r' of src brings no delete markers",
+        "DeleteMarkerReplication",
+    ),
+    (
+        "replication-delete-markers",
+        rules(
+            ReplicationRule("all", True, "", "dst", delete_markers=True, priority=1),
+            ReplicationRule("data", True, "lake/data/", "dst", priority=2),
+        ),
+        WARNING,
+        "'data' of src brings no delete markers",
+        "DeleteMarkerReplication",
+    ),
+    ("replication-delete-markers", rules(), UNKNOWN, "no replication rule brings", "has to delete them too"),
+    (
+        "replication-delete-markers",
+        store("us_store", bucket_error=REFUSED),
+        UNKNOWN,
+        "403",
+        "s3:GetReplicationConfiguration on src",
+    ),
+    ("destination-lifecycle", lifecycle(), WARNING, "no lifecycle rule of dst", "'lake/' with Noncurrent"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, enabled=False)), WARNING, "takes room for ever", "for the"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, tagged=True)), WARNING, "takes room for ever", "for the"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, sized=True)), WARNING, "takes room for ever", "for the"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, prefix="raw/")), WARNING, "takes room for ever", "for the"),
+    (
+        "destination-lifecycle",
+        lifecycle(replace(REMOVAL, expires_noncurrent=False)),
+        WARNING,
+        "takes room for ever",
+        "NoncurrentVersionExpiration",
+    ),
+    (
+        "destination-lifecycle",
+        lifecycle(replace(REMOVAL, expires_markers=False)),
+        WARNING,
+        "its delete markers stay",
+        "Add ExpiredObjectDeleteMarker",
+    ),
+    (
+        "destination-lifecycle",
+        store("eu_store", bucket_error=REFUSED),
+        UNKNOWN,
+        "403",
+        "s3:GetLifecycleConfiguration on dst",
+    ),
+    (
+        "destination-expiration",
+        lifecycle(REMOVAL, LifecycleRule("old", True, "", expires_current=True)),
+        FAILED,
+        "'old' of dst deletes objects in s3://dst/lake",
+        "outside of 'lake/'",
+    ),
+    (
+        "destination-expiration",
+        lifecycle(LifecycleRule("part", True, "lake/data/x", sized=True, expires_current=True)),
+        FAILED,
+        "'part' of dst deletes objects",
+        "Take Expiration",
+    ),
+    (
+        "destination-expiration",
+        lifecycle(LifecycleRule("cold", True, "la", archives_current="DEEP_ARCHIVE")),
+        FAILED,
+        "to DEEP_ARCHIVE",
+        "Take that transition out",
+    ),
+    (
+        "destination-expiration",
+        store("eu_store", bucket_error=REFUSED),
+        UNKNOWN,
+        "403",
+        "s3:GetLifecycleConfiguration on dst",
+    ),
+    ("source-gc-rules", says("us", "gc_rules", REFUSED), UNKNOWN, "403", "retention:GetGarbageCollectionRules on"),
+    ("source-gc-rules", says("us", "gc_rules", DOWN), UNKNOWN, "did not answer", ""),
+    (
+        "source-right:retention:GetGarbageCollectionRules",
+        says("us", "gc_rules", REFUSED),
+        WARNING,
+        "may not retention",
+        "as the policy ReplicationPolicy does",
     ),
     ("destination-proxy", shows_elsewhere, WARNING, "shows others what only the source has", "--proxy"),
     ("destination-proxy", store("eu_store", down=DOWN), UNKNOWN, "did not answer", "where a rule leads back"),
@@ -291,6 +386,27 @@ def test_another_repository_in_place_of_the_source_is_said(lm: Deployment, owner
     assert check.state is FAILED and "Delete the mirrors" in check.fix
 
 
+def test_what_was_there_before_the_rule_is_counted(lm: Deployment, owner: User) -> None:
+    check = the(ask(owner), "existing-objects")
+    assert (check.state, "are not in s3://dst/lake" in check.message) == (WARNING, True)
+    assert "S3 Batch Replication" in check.fix
+    lm.arrive()
+    assert the(ask(owner), "existing-objects").state is OK
+    lm.eu_store.down = DOWN
+    assert the(ask(owner), "existing-objects").state is UNKNOWN
+
+
+def test_rules_that_leave_the_namespace_alone_are_in_order(lm: Deployment, owner: User) -> None:
+    others = [
+        LifecycleRule("elsewhere", True, "logs/", expires_current=True),
+        LifecycleRule("off", False, "", expires_current=True),
+        LifecycleRule("tagged", True, "", tagged=True, expires_current=True, archives_current="GLACIER"),
+    ]
+    lifecycle(REMOVAL, *others)(lm)
+    found = ask(owner)
+    assert the(found, "destination-expiration").state is the(found, "destination-lifecycle").state is OK
+
+
 def test_only_what_replication_put_there_is_in_order(lm: Deployment, owner: User) -> None:
     lm.arrive()
     lm.eu_store.put("s3://dst/lake/_lakemirror/mirror.json", b"{}")
@@ -305,6 +421,29 @@ def test_a_mirror_made_by_hand_can_be_adopted_or_why_not(lm: Deployment, owner: 
     made.branches["main"] = "e" * 64
     check = the(ask(owner, adopt=True), "name")
     assert check.state is FAILED and "has another history" in check.message
+
+
+def test_the_rules_of_garbage_collection_are_told_and_those_of_an_adopted_repository_compared(
+    lm: Deployment, owner: User
+) -> None:
+    assert "yet to be made" in the(ask(owner), "destination-gc-rules").message
+    assert "has no garbage-collection rules" in the(ask(owner), "source-gc-rules").message
+    made = lm.eu.add_repository("lake-eu", "s3://dst/lake", read_only=True)
+    made.branches["main"] = lm.lake.repository.branches["main"]
+    lm.us.gc["s3://src/lake"] = lm.eu.gc["s3://dst/lake"] = GcRules(21, {"main": 28})
+    assert "21 days, main 28 days" in the(ask(owner), "source-gc-rules").message
+    same = the(ask(owner, adopt=True), "destination-gc-rules")
+    assert (same.state, same.message) == (OK, "'lake-eu' has no garbage-collection rules but those of 'lake'")
+    lm.eu.gc["s3://dst/lake"] = GcRules(7)
+    own = the(ask(owner, adopt=True), "destination-gc-rules")
+    assert own.state is WARNING and "(7 days; those of lake: 21 days, main 28 days)" in own.message
+    assert "write those of lake again" in own.fix
+    del lm.us.gc["s3://src/lake"]
+    own = the(ask(owner, adopt=True), "destination-gc-rules")
+    assert "delete s3://dst/lake/_lakefs/retention/gc/rules/config.json" in own.fix
+    lm.eu.failing["gc_rules"] = REFUSED
+    unread = the(ask(owner, adopt=True), "destination-gc-rules")
+    assert unread.state is UNKNOWN and "repository/lake-eu to" in unread.fix
 
 
 def test_nobodys_repository_is_tried_for_rights(lm: Deployment, owner: User) -> None:

@@ -9,6 +9,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from core.errors import Denied
+from core.mirroring.explain.gc_rules import BothRules, RulesRead, rules_json
+from core.types import GcRules
 from mirrors.models import Commit, Mirror, SourceBranch
 from mirrors.queries.gc_exposure import gone_of, unreached_of
 from rbac.models import User
@@ -125,6 +128,7 @@ def api(owner: User) -> Api:
 def test_both_are_told_in_pages(mirror: Mirror, main: Line, left: list[Commit], api: Api) -> None:
     status, told = api.call("GET", f"{SAFETY}?amount=1")
     assert (status, told["retention_days"], told["as_of"]) == (200, None, "2026-11-21T09:16:31.000Z")
+    assert told["not_known"] == ["the garbage-collection rules of lake: nobody has looked yet"]
     assert (told["unreached"]["commits"], told["unreached"]["objects"], told["gone"]["objects"]) == (2, None, 0)
     assert told["results"] == [
         {
@@ -155,6 +159,20 @@ def test_more_moves_cost_no_more_queries(mirror: Mirror, main: Line, left: list[
 
 def test_gc_safety_needs_the_right_to_list(mirror: Mirror, outsider: User) -> None:
     assert Api(outsider).call("GET", SAFETY)[0] == 403
+
+
+def test_the_rules_of_both_sides_are_told(mirror: Mirror, main: Line, api: Api) -> None:
+    both = BothRules(RulesRead(GcRules(21, {"main": 28})), RulesRead(GcRules(7)))
+    Mirror.objects.update(gc_rules=rules_json(both), gc_rules_at=NOW)
+    told = api.call("GET", SAFETY)[1]
+    assert (told["retention_days"], told["branch_retention_days"]) == (21, {"main": 28})
+    assert (told["rules_read_at"], told["not_known"]) == ("2026-11-21T09:16:34.000Z", [])
+    assert "has garbage-collection rules of its own (7 days" in told["warnings"][0]
+    assert api.call("GET", SAFETY.removesuffix("/gc-safety"))[1]["warnings"] == told["warnings"]
+    unread = rules_json(BothRules(RulesRead(GcRules(21)), RulesRead.of(Denied("no", hint="Let it"))))
+    Mirror.objects.update(gc_rules=unread)
+    told = api.call("GET", SAFETY)[1]
+    assert told["warnings"] == [] and "could not be read: no" in told["not_known"][0]
 
 
 @pytest.mark.django_db(transaction=True)
