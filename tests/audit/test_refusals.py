@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from datetime import timedelta
 from typing import Any
 from unittest import mock
@@ -14,6 +13,7 @@ from django.test import Client
 
 from audit import refusals, strangers
 from audit.models import AuditEvent, RefusalCount
+from lakemirror_site import gunicorn_settings
 from rbac import services
 from rbac.models import User
 from tests.cast import PASSWORD
@@ -102,15 +102,27 @@ def test_networks_beyond_number_count_as_one(monkeypatch: pytest.MonkeyPatch, rf
 def test_strangers_cost_a_write_now_and_then(
     client: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
-    monkeypatch.setattr(strangers, "GATHER_SECONDS", 10.0)
-    monkeypatch.setattr(strangers, "_written_at", time.monotonic())
+    monkeypatch.setattr(strangers, "GATHER_SECONDS", 600.0)
     with django_assert_num_queries(0):
         for _ in range(50):
             assert client.get(MIRRORS).status_code == 401
     assert not RefusalCount.objects.exists()
-    monkeypatch.setattr(strangers, "_written_at", time.monotonic() - 11)
-    client.get("/healthz")
-    assert RefusalCount.objects.get().times == 50
+    assert strangers._writer is not None
+    strangers._writer.cancel()
+    monkeypatch.setattr(strangers, "_writer", None)
+    gunicorn_settings.worker_exit(None, None)
+    assert RefusalCount.objects.get().times == 50, "a web process that ends writes what it has"
+
+
+def test_only_so_many_networks_of_strangers_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strangers, "_write_soon", lambda: None)
+    monkeypatch.setattr(strangers, "MOST", 3)
+    for number in range(10):
+        monkeypatch.setattr(requests, "address", lambda _, n=number: f"192.0.{n}.1")
+        strangers.refused("wrong-key")
+    strangers.write()
+    assert sum(row.times for row in RefusalCount.objects.all()) == 10
+    assert RefusalCount.objects.count() == 4
 
 
 def test_what_the_database_does_not_take_is_kept(

@@ -10,6 +10,7 @@ import pytest
 from django.core.checks import Tags, run_checks
 from django.test import Client, override_settings
 
+from lakemirror_site.health import PROBE_HOST
 from rbac import key_secrets, services
 from rbac.models import AccessKey, User
 from tests.api import Api
@@ -73,7 +74,7 @@ def test_pages_are_framed_by_nobody_and_kept_by_nobody(owner: User) -> None:
 
 @pytest.mark.django_db
 def test_only_names_that_are_configured_are_answered_but_probes_come_by_any(client: Client, settings: Any) -> None:
-    settings.ALLOWED_HOSTS = ["localhost", "lakemirror.example.com"]
+    settings.ALLOWED_HOSTS = [PROBE_HOST, "lakemirror.example.com"]
     assert client.get("/login/", headers={"Host": "lakemirror.example.com"}).status_code == 200
     refused = client.get("/login/", headers={"Host": "evil.example"})
     assert refused.status_code == 400 and "evil.example" not in refused.content.decode()

@@ -72,7 +72,7 @@ def test_a_process_works_with_what_it_was_told(tmp_path: Path) -> None:
     assert works["database"] == str(tmp_path / "here" / "lm.sqlite3")
     assert (works["queue"], works["io"], works["spark"]) == ("us-east-1", 7, 2)
     assert (works["level"], works["format"]) == ("WARNING", "JsonFormatter")
-    assert (works["hosts"], works["hsts"]) == (["localhost", "lakemirror.example.com"], 365 * 86400)
+    assert (works["hosts"], works["hsts"]) == (["probe.invalid", "lakemirror.example.com"], 365 * 86400)
     other = process(tmp_path, told | {"auth": {"encrypt": {"secret_key": "another"}}})
     assert other["key"] != works["key"] == process(tmp_path, told)["key"]
 
