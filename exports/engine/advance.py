@@ -19,7 +19,6 @@ from core.exporting.state_machine import State
 from db import clock
 from exports.engine import commits_behind, phases, runs, stale_uploads, status_files, verify
 from exports.engine.note_failures import UNWRITTEN
-from exports.engine.places_apart import require_apart
 from exports.engine.run_io import Plane
 from exports.engine.time_slice import Slice
 from exports.models import Export, ExportRun
@@ -43,7 +42,7 @@ def advance(lease: Lease) -> DutyOutcome:
         return _look(export, lease)
     if export.paused:
         return DutyOutcome(f"paused in {run.phase}")
-    require_apart(export)
+    runs.require_apart(export)
     commits_behind.look_meanwhile(export)
     return _carry_on(run, lease)
 

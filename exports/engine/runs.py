@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -10,14 +10,15 @@ from django.db import transaction
 from core.errors import Conflict
 from core.exporting import state_machine
 from core.exporting.state_machine import State
+from core.installations.places import Place
 from core.types import RepositoryInfo
 from db import clock
 from deployment.wiring import clients, region_settings
 from exports.engine import marked_places, verifications
 from exports.engine.abandoned_destinations import leave_for, left_with
-from exports.engine.places_apart import require_apart
 from exports.models import Export, ExportRun
 from jobs import duties
+from mirrors.models import Mirror, Repository
 
 
 def head_of(export: Export) -> str:
@@ -40,6 +41,28 @@ def check_same(export: Export, repository: RepositoryInfo) -> None:
             f"the repository '{export.repository}' in {export.region} is another one than the one that was configured",
             hint="Delete this export and configure it again",
         )
+
+
+def require_apart(export: Export) -> None:
+    """Raises Conflict where its files would come to lie among somebody else's, or hold them: a region's store may have
+    been moved since its place was given, so it is asked before anything is written."""
+    place = region_settings.export_place(export.region, export.path)
+    for other, whose in _others(export):
+        if place.overlaps(other):
+            raise Conflict(
+                f"{place} and {other}, {whose}, overlap in the store that is configured now",
+                hint="Nothing is written. Configure the former store again, or export to another place",
+            )
+
+
+def _others(export: Export) -> Iterator[tuple[Place, str]]:
+    yield region_settings.place(export.region, export.storage_namespace), "the repository's own storage namespace"
+    for region, namespace in Mirror.objects.order_by().values_list("region", "storage_namespace"):
+        yield region_settings.place(region, namespace), "where a mirror lies"
+    for region, namespace in Repository.objects.order_by().values_list("region", "storage_namespace"):
+        yield region_settings.place(region, namespace), "the storage namespace of a repository that is mirrored"
+    for region, path in Export.objects.exclude(pk=export.pk).order_by().values_list("region", "path"):
+        yield region_settings.export_place(region, path), "where another branch is exported to"
 
 
 def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
