@@ -66,7 +66,7 @@ def etag_of(row: Installation) -> str:
 
 
 def of_file(region: str, verb: str) -> Conflict:
-    """What is told of one of the file to who wants to change one of the database."""
+    """What somebody is told who wants to change an installation that the configuration file has."""
     hint = f"{verb} it there, and restart LakeMirror"
     return Conflict(f"the installation '{region}' is in the configuration file", field="region", hint=hint)
 

@@ -41,7 +41,8 @@ _BESIDE = (
         "web",
     ],
 )
-"""Folders whose tests start few servers; each group has a process of its own beside the one that runs all others."""
+"""Groups of folders whose tests start few servers. Each has a process of its own, beside the one that runs all others,
+and takes about as long."""
 _CHECKS = {
     "ruff": ["-m", "ruff", "check", "--quiet", "."],
     "mypy": ["-m", "mypy"],
