@@ -50,6 +50,7 @@ CASES = {
     "export": ["/exports/{failed}/", "/exports/{exported}/", "/exports/{exporting}/"],
     "export_edit": ["/exports/{failed}/edit/"],
     "export_delete": ["/exports/{failed}/delete/"],
+    "export_repair-drift": ["/exports/{exported}/repair-drift/"],
     "installations": ["/installations/"],
     "installation_new": ["/installations/new/"],
     "installation": ["/installations/eu-west-1/", "/installations/mars-1/"],
