@@ -184,8 +184,8 @@ class Logging:
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """The names by which browsers may come (`lakemirror.example.com`; `.example.com`: all below it; none: any name), and
-    for how long a browser that came by https has to come by it again."""
+    """The names by which browsers may come (`lakemirror.example.com`; `.example.com`: all below it; none: any name),
+    and for how long a browser that came by https has to come by it again."""
 
     allowed_hosts: tuple[str, ...] = spec((), check=checks.hosts)
     hsts: timedelta = spec(timedelta(0))

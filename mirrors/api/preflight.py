@@ -3,6 +3,7 @@ replication will never send, for it was there before. They are told of a mirror 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponseBase
@@ -157,8 +158,9 @@ class Unreplicated(TableView):
         """Their number, as far as 20 s of listing both places told; or the manifest. Needs fs:OperateMirror on
         repository/{repository}."""
         rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        form = _form(request)
         mirror = find_mirror(repository, mirror_id)
-        return _answer(request, route_of_mirror(actor=request.user, mirror=mirror), mirror.name)
+        return _answer(form, route_of_mirror(actor=request.user, mirror=mirror), mirror.name)
 
 
 class PlannedUnreplicated(TableView, MirrorDetail):
@@ -177,6 +179,7 @@ class PlannedUnreplicated(TableView, MirrorDetail):
     )
     def post(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
         """The same of a mirror that could be made. Body and rights are those of creation; nothing is stored."""
+        form = _form(request)
         given = creation_arguments(request, repository)
         route = route_of_plan(
             actor=request.user,
@@ -186,13 +189,23 @@ class PlannedUnreplicated(TableView, MirrorDetail):
             region=given["region"],
             namespace=given["storage_namespace"],
         )
-        return _answer(request, route, given["name"])
+        return _answer(form, route, given["name"])
 
 
-def _answer(request: Request, route: Route, name: str) -> HttpResponseBase:
-    versions = one_of(request, "versions", ("true", "false")) != "false"
-    if wants_csv(request):
-        return lines_answer(f"{name}-manifest", manifest(route, versions=versions))
+@dataclass(frozen=True, slots=True)
+class _Form:
+    csv: bool
+    versions: bool
+
+
+def _form(request: Request) -> _Form:
+    """How the answer is asked for. Raises Invalid for what there is not."""
+    return _Form(wants_csv(request), one_of(request, "versions", ("true", "false")) != "false")
+
+
+def _answer(form: _Form, route: Route, name: str) -> HttpResponseBase:
+    if form.csv:
+        return lines_answer(f"{name}-manifest", manifest(route, versions=form.versions))
     found = count_unreplicated(route)
     told: dict[str, Any] = {"objects": found.objects, "bytes": found.bytes, "looked_at": found.looked}
     return Response({"as_of": rfc3339(clock.now()), **told, "at_least": not found.whole})

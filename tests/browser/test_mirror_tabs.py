@@ -53,7 +53,7 @@ def test_what_is_opened_stays_open_while_the_page_updates(olga: Page, company: A
     olga.get_by_text("As API call").click()
     with olga.expect_response(lambda answer: answer.request.method == "GET"):
         olga.evaluate("htmx.trigger('#live', 'refresh')")
-    olga.wait_for_function("!document.querySelector('#live').classList.contains('htmx-request')")
+    expect(olga.locator("#live.htmx-request")).to_have_count(0)
     expect(olga.get_by_text("/prioritise")).to_be_visible()
 
 
@@ -154,7 +154,7 @@ def test_the_metrics_are_pictures_and_a_table_that_stays_open(olga: Page, compan
     expect(olga.get_by_role("columnheader", name="Worst lag")).to_be_visible()
     with olga.expect_response(lambda answer: answer.request.method == "GET"):
         olga.evaluate("htmx.trigger('#live', 'refresh')")
-    olga.wait_for_function("!document.querySelector('#live').classList.contains('htmx-request')")
+    expect(olga.locator("#live.htmx-request")).to_have_count(0)
     expect(olga.locator("table.measures tbody tr")).not_to_have_count(0)
     expect(olga.get_by_role("columnheader", name="Worst lag")).to_be_visible()
     with olga.expect_download() as saved:

@@ -60,7 +60,7 @@ def refresh(page: Page) -> None:
     """A poll, and what it brings."""
     with page.expect_response(lambda answer: "hx-request" in answer.request.headers):
         page.evaluate("htmx.trigger('#live', 'refresh')")
-    page.wait_for_function("!document.querySelector('#live').classList.contains('htmx-request')")
+    expect(page.locator("#live.htmx-request")).to_have_count(0)
 
 
 def test_times_turn_to_ones_own_zone_and_back(away: Page, company: Any) -> None:
