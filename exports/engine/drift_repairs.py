@@ -40,7 +40,7 @@ def check(export: Export, *, remove: bool) -> ExportVerification:
         raise Conflict("the destination is just being verified", hint="Repair what it finds when it has ended")
     found = repairable(export)
     if found is None:
-        text = "nothing to repair: no verification has found anything amiss that was not repaired since"
+        text = "nothing to repair: no verification has found anything wrong that was not repaired since"
         raise Conflict(text, hint="Verify the destination first")
     if not export.last_success_ref or export.path_at_success != export.path:
         raise Conflict(f"nothing to repair: no commit was exported to {export.path} yet", hint="Export one first")

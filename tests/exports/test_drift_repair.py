@@ -139,7 +139,7 @@ def test_it_looks_only_where_something_drifted_if_that_is_named(w: World, monkey
 
 def test_when_it_may_not_be(w: World) -> None:
     export = exported(w)
-    with pytest.raises(Conflict, match="no verification has found anything amiss"):
+    with pytest.raises(Conflict, match="no verification has found anything wrong"):
         export_repair_drift(actor=w.owner, export=export, remove=True)
     w.client.delete_object(Bucket="out", Key="latest/a")
     look(w, export)
