@@ -25,14 +25,8 @@ class Side(StrEnum):
 
 LIST_REPOSITORIES = "fs:ListRepositories"
 """Of all that are there: to find out whether a place is somebody else's."""
-_READ = (
-    "fs:ReadRepository",
-    "fs:ListBranches",
-    "fs:ReadBranch",
-    "fs:ReadCommit",
-    "fs:ListCommits",
-    "retention:GetGarbageCollectionRules",
-)
+_READ = ("fs:ReadRepository", "fs:ListBranches", "fs:ReadBranch", "fs:ReadCommit", "fs:ListCommits")
+_READ_MIRRORED = (*_READ, "retention:GetGarbageCollectionRules")
 _WRITE = (
     LIST_REPOSITORIES,
     "fs:ListObjects",
@@ -62,10 +56,10 @@ UNTRIED: Mapping[str, Mapping[str, str]] = {
 
 
 def tried(side: str, *, tags: bool) -> tuple[str, ...]:
-    """What a mirror needs of its source or its destination, as far as calls can show it."""
+    """What is needed of a repository, as far as calls can show it."""
     if side == Side.DESTINATION:
-        return (*_READ, *_WRITE, *((*_READ_TAGS, *_WRITE_TAGS) if tags else ()))
-    return (*_READ, *(_READ_TAGS if tags else ()))
+        return (*_READ_MIRRORED, *_WRITE, *((*_READ_TAGS, *_WRITE_TAGS) if tags else ()))
+    return (*(_READ_MIRRORED if side == Side.SOURCE else _READ), *(_READ_TAGS if tags else ()))
 
 
 def needed(side: str, *, tags: bool) -> tuple[str, ...]:

@@ -97,6 +97,13 @@ def test_several_repositories_are_one_statement() -> None:
     assert allows(document, "fs:ReadBranch", branch_arn("orders", "main"))
 
 
+def test_rules_of_garbage_collection_are_read_of_what_is_mirrored_alone() -> None:
+    right = "retention:GetGarbageCollectionRules"
+    for need in (SOURCE, MIRROR):
+        assert allows(lakefs_policy("R", [need]), right, repository_arn(need.repository))
+    assert not allows(lakefs_policy("R", [EXPORTED]), right, repository_arn(EXPORTED.repository))
+
+
 def test_without_a_repository_it_is_for_whatever_may_come() -> None:
     document = wide_lakefs_policy("R")
     assert allows(document, "fs:CreateTag", repository_arn("any/tag/v1"))
