@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from adapters.s3.store import split_uri
 from core.errors import Conflict
 from core.exporting import state_machine
 from core.exporting.state_machine import State
@@ -56,12 +57,18 @@ def require_apart(export: Export) -> None:
 
 
 def _others(export: Export) -> Iterator[tuple[Place, str]]:
+    """What may overlap its place: only what is in a bucket of the same name can."""
     yield region_settings.place(export.region, export.storage_namespace), "the repository's own storage namespace"
-    for region, namespace in Mirror.objects.order_by().values_list("region", "storage_namespace"):
-        yield region_settings.place(region, namespace), "where a mirror lies"
-    for region, namespace in Repository.objects.order_by().values_list("region", "storage_namespace"):
-        yield region_settings.place(region, namespace), "the storage namespace of a repository that is mirrored"
-    for region, path in Export.objects.exclude(pk=export.pk).order_by().values_list("region", "path"):
+    bucket = f"s3://{split_uri(export.path)[0]}"
+    for model, whose in (
+        (Mirror, "where a mirror lies"),
+        (Repository, "the storage namespace of a repository that is mirrored"),
+    ):
+        found = model.objects.order_by().filter(storage_namespace__startswith=bucket)
+        for region, namespace in found.values_list("region", "storage_namespace"):
+            yield region_settings.place(region, namespace), whose
+    exports = Export.objects.exclude(pk=export.pk).order_by().filter(path__startswith=bucket)
+    for region, path in exports.values_list("region", "path"):
         yield region_settings.export_place(region, path), "where another branch is exported to"
 
 
