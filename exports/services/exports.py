@@ -30,8 +30,14 @@ MOST_PATTERNS, LONGEST_PATTERN = 50, 1000
 PATTERNS = "lastKeysInPrefixRegexp"
 MOST_PER_SECOND = {"objects_per_second": 10**9, "bytes_per_second": 10**15}
 SETTINGS = (
-    *("path", "status_path", "patterns", "continuous", "manifest", "actions"),
-    *("objects_per_second", "bytes_per_second"),
+    "path",
+    "status_path",
+    "patterns",
+    "continuous",
+    "manifest",
+    "actions",
+    "objects_per_second",
+    "bytes_per_second",
 )
 KEPT = {"continuous": False, "manifest": Manifest.DAILY.value, "actions": False}
 """What stays as it was unless somebody says otherwise, and what a new export has then."""
