@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from collections.abc import Mapping
 
 from django.db import DatabaseError, connection
 
@@ -29,8 +30,7 @@ def refused(kind: str) -> None:
     """Who asks by the request that is being answered was refused."""
     network = requests.network(requests.address(requests.current()))
     with _lock:
-        known = (kind, network) in _gathered or len(_gathered) < MOST
-        _gathered[kind, network if known else refusals.OTHERS] += 1
+        _add(kind, network, 1)
     _write_soon()
 
 
@@ -45,8 +45,19 @@ def write() -> None:
             del taken[key]
     except DatabaseError as error:
         log.warning("refusals of strangers could not be written down yet: %s", error)
-        with _lock:
-            _gathered.update(taken)
+        _keep(taken)
+
+
+def _keep(taken: Mapping[tuple[str, str], int]) -> None:
+    """With what was gathered meanwhile, and still no more told apart than MOST."""
+    with _lock:
+        for (kind, network), times in taken.items():
+            _add(kind, network, times)
+
+
+def _add(kind: str, network: str, times: int) -> None:
+    known = (kind, network) in _gathered or len(_gathered) < MOST
+    _gathered[kind, network if known else refusals.OTHERS] += times
 
 
 def _write_soon() -> None:

@@ -102,7 +102,7 @@ def _of_repository(need: Need) -> Iterator[Grant]:
     elsewhere = (LIST_REPOSITORIES, "fs:AttachStorageNamespace")
     yield [action for action in needed(need.side, tags=need.tags) if action not in elsewhere], whole(need.repository)
     if need.side is Side.DESTINATION:
-        yield ["fs:AttachStorageNamespace"], [namespace_arn(need.namespace)]
+        yield ["fs:AttachStorageNamespace"], [namespace_arn(_literal(need.namespace))]
 
 
 # --- the store --------------------------------------------------------------------------------------------------------
@@ -151,7 +151,12 @@ def _bucket(place: str) -> str:
 
 
 def _below(place: str, folder: str = "") -> str:
-    return f"{_bucket(place)}/{prefix_of(place)}{folder}*"
+    return f"{_bucket(place)}/{_literal(prefix_of(place))}{folder}*"
+
+
+def _literal(text: str) -> str:
+    """For a resource, in which `*` would stand for anything and `${` begin a variable: `?` is any one character."""
+    return text.replace("*", "?").replace("$", "?")
 
 
 def _merged(grants: Iterable[Grant]) -> list[tuple[tuple[str, ...], list[str]]]:

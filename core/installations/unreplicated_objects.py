@@ -76,10 +76,10 @@ def lacking(
     there = _relative(mirror, places.mirror)
     found = next(there, None)
     for key, one in _relative(source, places.source):
+        while found is not None and found[0] < key and not is_over():
+            found = next(there, None)
         if is_over():
             return
-        while found is not None and found[0] < key:
-            found = next(there, None)
         lacks = found is None or found[0] != key or found[1].size != one.size
         tally.note(one, lacks=lacks)
         if lacks:

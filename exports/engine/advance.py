@@ -11,7 +11,7 @@ import logging
 from django.db import transaction
 
 from adapters.s3.store import split_uri
-from core.errors import Fenced, LakeMirrorError, NotFound, Unreachable
+from core.errors import Conflict, Fenced, LakeMirrorError, NotFound, Unreachable
 from core.exporting import state_machine
 from core.exporting.deadline import Late
 from core.exporting.failure_reasons import words_of
@@ -42,7 +42,10 @@ def advance(lease: Lease) -> DutyOutcome:
         return _look(export, lease)
     if export.paused:
         return DutyOutcome(f"paused in {run.phase}")
-    runs.require_apart(export)
+    try:
+        runs.require_apart(export, run)
+    except Conflict as error:
+        return _give_up(run, lease, words_of(error))
     commits_behind.look_meanwhile(export)
     return _carry_on(run, lease)
 
@@ -130,13 +133,23 @@ def _remove(export: Export | None, lease: Lease) -> DutyOutcome:
     if export is not None:
         if (seconds_left := _seconds_of_writes(export)) > 0:
             return DutyOutcome("waits for its last writes", seconds_left)
-        stale_uploads.give_up_all(export, lease)
-        _tell_ended(export, lease)
+        _leave(export, lease)
         with transaction.atomic():
             lease.lock()
             export.delete()
     Duty.objects.filter(pk=lease.duty.pk).delete()
     return DutyOutcome("deleted")
+
+
+def _leave(export: Export, lease: Lease) -> None:
+    """What is unfinished at its places goes, unless they are somebody else's by now."""
+    try:
+        runs.require_apart(export, export.runs.order_by("-pk").first())
+    except Conflict as error:
+        log.warning("nothing is tidied up where %s was exported to: %s", export, error)
+        return
+    stale_uploads.give_up_all(export, lease)
+    _tell_ended(export, lease)
 
 
 # --- a run goes on ----------------------------------------------------------------------------------------------------
@@ -187,6 +200,11 @@ def _end(run: ExportRun, lease: Lease, error: str) -> DutyOutcome:
         _write_status(run, State.FAILED, lease)
     except LakeMirrorError as unwritten:
         error = f"{error}. {_unwritten(run, unwritten, error)}"
+    return _give_up(run, lease, error)
+
+
+def _give_up(run: ExportRun, lease: Lease, error: str) -> DutyOutcome:
+    """The run has failed, and nothing more is written."""
     with transaction.atomic():
         lease.lock()
         runs.fail(run, error)

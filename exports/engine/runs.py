@@ -44,16 +44,20 @@ def check_same(export: Export, repository: RepositoryInfo) -> None:
         )
 
 
-def require_apart(export: Export) -> None:
-    """Raises Conflict where its files would come to lie among somebody else's, or hold them: a region's store may have
-    been moved since its place was given, so it is asked before anything is written."""
-    place = region_settings.export_place(export.region, export.path)
-    for other, whose in _others(export):
-        if place.overlaps(other):
-            raise Conflict(
-                f"{place} and {other}, {whose}, overlap in the store that is configured now",
-                hint="Nothing is written. Configure the former store again, or export to another place",
-            )
+def require_apart(export: Export, run: ExportRun | None = None) -> None:
+    """Raises Conflict where files of a run, or its states, would come to lie among somebody else's, or hold them: a
+    region's store may have been moved since its places were given, so it is asked before anything is written. `run`:
+    the one that goes on, which keeps its places whatever is configured since; None: the next one."""
+    its, others = run or export, list(_others(export))
+    files, states = others + list(_states_of_others(export)), others
+    for uri, taken in ((its.path, files), (its.status_path, states)):
+        place = region_settings.export_place(export.region, uri)
+        for other, whose in taken if uri else ():
+            if place.overlaps(other):
+                raise Conflict(
+                    f"{place} and {other}, {whose}, overlap in the store that is configured now",
+                    hint="Nothing is written. Configure the former store again, or export to another place",
+                )
 
 
 def _others(export: Export) -> Iterator[tuple[Place, str]]:
@@ -70,6 +74,13 @@ def _others(export: Export) -> Iterator[tuple[Place, str]]:
     exports = Export.objects.exclude(pk=export.pk).order_by().filter(path__startswith=bucket)
     for region, path in exports.values_list("region", "path"):
         yield region_settings.export_place(region, path), "where another branch is exported to"
+
+
+def _states_of_others(export: Export) -> Iterator[tuple[Place, str]]:
+    """Exports may share a status path, and no files may lie there."""
+    telling = Export.objects.exclude(pk=export.pk).exclude(status_path="").order_by()
+    for region, path in telling.values_list("region", "status_path"):
+        yield region_settings.export_place(region, path), "where the states of another branch are written"
 
 
 def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:

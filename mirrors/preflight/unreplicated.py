@@ -20,7 +20,7 @@ from core.types import ObjectInfo, ObjectVersion
 from deployment.wiring import clients, region_settings
 from installations import probes
 from mirrors.models import Mirror
-from mirrors.services import mirrors
+from mirrors.services import mirrors, placement
 from rbac import services as rbac
 
 T = TypeVar("T")
@@ -51,6 +51,7 @@ def route_of_plan(*, actor: Any, repository: str, source_region: str, name: str,
     """Of a mirror that could be made. Raises Denied unless the actor might make it, Invalid, NotFound (no such source)
     and what a lakeFS that can't be asked raises."""
     rbac.require(actor, *mirrors.rights_to_create(repository, name, namespace))
+    placement.check_name(name)
     probes.check_namespace(namespace)
     region_settings.installation(region)
     source = mirrors.ask_source(repository, source_region)

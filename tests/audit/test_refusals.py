@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from datetime import timedelta
+from itertools import count, islice
 from typing import Any
 from unittest import mock
 
@@ -133,6 +134,29 @@ def test_what_the_database_does_not_take_is_kept(
     assert "could not be written down yet: away" in caplog.text
     strangers.write()
     assert RefusalCount.objects.get().times == 1
+
+
+def test_while_the_database_is_away_no_more_networks_are_told_apart_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strangers, "_write_soon", lambda: None)
+    monkeypatch.setattr(strangers, "MOST", 3)
+    asked = count()
+
+    def three_come() -> None:
+        for number in islice(asked, 3):
+            monkeypatch.setattr(requests, "address", lambda _, n=number: f"192.0.{n}.1")
+            strangers.refused("wrong-key")
+
+    def away(*_: object, **__: object) -> None:
+        three_come()
+        raise DatabaseError("away")
+
+    for _ in range(5):
+        three_come()
+        with mock.patch.object(refusals, "_count", away):
+            strangers.write()
+    assert len(strangers._gathered) <= 4
+    strangers.write()
+    assert sum(row.times for row in RefusalCount.objects.all()) == 30
 
 
 def test_signing_in_and_out_are_events(client: Client, owner: User) -> None:

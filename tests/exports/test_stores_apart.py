@@ -173,3 +173,61 @@ def test_nothing_is_written_once_a_store_is_another_one_in_which_the_place_is_so
     export = Export.objects.get()
     assert "latest/b" not in life.s3.buckets["out"]
     assert "where a mirror lies, overlap in the store that is configured now" in export.look_error
+
+
+def moved_under_a_run(life: Soak, namespace: str) -> Export:
+    """A run was begun while each region had a store of its own; now they share one, in which a mirror lies there."""
+    with mock.patch("deployment.wiring.region_settings.store_at", store_at):
+        Mirror.objects.all().delete()
+        a_mirror_at(namespace, EU)
+        life.lake.commit(files={name: name.encode() for name in "abc"})
+        life.set()
+        life.work()
+        life.late_in = 3
+        life.work()
+    export = Export.objects.get()
+    assert export.runs.open().get().cut
+    life.log.clear()
+    return export
+
+
+def test_a_run_writes_nothing_more_at_its_place_though_another_one_is_configured_by_now(life: Soak) -> None:
+    export = moved_under_a_run(life, "s3://out/latest")
+    life.set("s3://out/other")
+    life.work()
+    export.refresh_from_db()
+    assert life.log == []
+    assert "where a mirror lies, overlap in the store that is configured now" in export.error
+    life.repair()
+    life.rounds()
+    assert {key.partition("/")[0] for _, key in life.log} == {"other", "states"}
+    assert life.s3.buckets["out"]["other/a"] == b"a"
+
+
+def test_no_states_are_written_where_a_mirror_lies_by_now(life: Soak) -> None:
+    export = moved_under_a_run(life, "s3://out/states")
+    life.rounds()
+    export.refresh_from_db()
+    assert life.log == [] and "s3://out/states, where a mirror lies" in export.error
+    life.set(status_path="s3://out/told")
+    life.repair()
+    life.rounds()
+    assert {key.partition("/")[0] for _, key in life.log} == {"latest", "told"}
+
+
+def test_files_are_not_brought_among_the_states_of_another_export(life: Soak) -> None:
+    with mock.patch("deployment.wiring.region_settings.store_at", store_at):
+        other = an_export(repository="lake")
+        Export.objects.filter(pk=other.pk).update(region=EU, path="s3://o/x", status_path="s3://out/latest/states")
+        life.lake.commit(files={"a": b"1"})
+        life.set()
+    life.log.clear()
+    life.rounds()
+    assert life.log == []
+
+
+def test_an_export_that_ends_tells_nothing_where_a_mirror_lies_by_now(life: Soak) -> None:
+    export = moved_under_a_run(life, "s3://out/states")
+    Export.objects.update(deleting=True)
+    life.rounds()
+    assert life.log == [] and not Export.objects.filter(pk=export.pk).exists()

@@ -133,6 +133,16 @@ def test_an_export_writes_at_its_place_alone() -> None:
     assert "s3:PutObject" not in found["arn:aws:s3:::out"]
 
 
+def test_a_wildcard_in_the_name_of_a_place_opens_no_other_place() -> None:
+    document = lakefs_policy("R", [Need(Side.DESTINATION, "lake-eu", "s3://dst/l*/${user}")])
+    assert allows(document, "fs:AttachStorageNamespace", namespace_arn("s3://dst/l*/${user}"))
+    for other in ("s3://dst/lake/${user}", "s3://dst/l*/replication", "s3://dst/l/x/${user}"):
+        assert not allows(document, "fs:AttachStorageNamespace", namespace_arn(other))
+    found = granted(Need(Side.EXPORTED, "lake", "s3://src/a*", place="s3://out/*/${aws:userid}"))
+    assert {"arn:aws:s3:::src/a?/*", "arn:aws:s3:::out/?/?{aws:userid}/*"} < found.keys()
+    assert not [arn for arn in found if "*" in arn.removesuffix("/*") or "$" in arn]
+
+
 def test_every_call_of_the_adapter_is_allowed_for_a_mirror() -> None:
     text = ADAPTER.read_text()
     calls = set(re.findall(r"(?:_client|plain)\.([a-z_]+)\(", text)) - {"get_paginator"}

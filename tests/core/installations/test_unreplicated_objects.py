@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
 import pytest
@@ -72,6 +72,18 @@ def test_an_object_that_is_the_folder_itself_is_one_like_others() -> None:
 def test_a_listing_out_of_order_is_told_and_nothing_made_of_it(source: str, mirror: str) -> None:
     with pytest.raises(RemoteFailure, match="out of order"):
         compared(source, mirror)
+
+
+def test_time_ends_too_where_the_mirror_holds_much_that_the_source_has_not() -> None:
+    found, read = Lacking(), []
+
+    def mirror() -> Iterator[ObjectInfo]:
+        for one in listed("copies/lake", [f"a{number:04}" for number in range(1000)]):
+            read.append(one)
+            yield one
+
+    assert not list(lacking(PLACES, listed("lake", "b"), mirror(), found, lambda: len(read) >= 10))
+    assert (len(read), found.looked, found.whole) == (10, 0, False)
 
 
 def test_where_time_ends_the_number_is_at_least_that() -> None:

@@ -97,6 +97,12 @@ def test_of_a_plan_the_same_is_told_and_nothing_stored(lm: Deployment, api: Api)
     assert api.call("POST", OF_PLAN.replace("/lake/", "/none/"), BODY)[0] == 404
 
 
+@pytest.mark.parametrize("name", ["a\r\nSet-Cookie: x=y", 'a"; filename="b', "ü"])
+def test_a_plan_whose_name_can_be_none_gets_no_file_of_that_name(lm: Deployment, api: Api, name: str) -> None:
+    status, told = api.call("POST", f"{OF_PLAN}?format=csv", BODY | {"name": name})
+    assert (status, told["field"]) == (400, "name")
+
+
 def test_a_manifest_that_is_asked_for_with_a_key_is_made_anew(lm: Deployment, api: Api) -> None:
     api.headers = {**api.headers, "Idempotency-Key": "once"}
     assert len(manifest(api, OF_PLAN, BODY)) == len(manifest(api, OF_PLAN, BODY)) == 3
