@@ -48,11 +48,10 @@ def require_apart(export: Export, run: ExportRun | None = None) -> None:
     """Raises Conflict where files of a run, or its states, would come to lie among somebody else's, or hold them: a
     region's store may have been moved since its places were given, so it is asked before anything is written. `run`:
     the one that goes on, which keeps its places whatever is configured since; None: the next one."""
-    its, others = run or export, list(_others(export))
-    files, states = others + list(_states_of_others(export)), others
-    for uri, taken in ((its.path, files), (its.status_path, states)):
+    its = run or export
+    for uri, files in ((its.path, True), (its.status_path, False)):
         place = region_settings.export_place(export.region, uri)
-        for other, whose in taken if uri else ():
+        for other, whose in _others(export, uri, files=files) if uri else ():
             if place.overlaps(other):
                 raise Conflict(
                     f"{place} and {other}, {whose}, overlap in the store that is configured now",
@@ -60,10 +59,11 @@ def require_apart(export: Export, run: ExportRun | None = None) -> None:
                 )
 
 
-def _others(export: Export) -> Iterator[tuple[Place, str]]:
-    """What may overlap its place: only what is in a bucket of the same name can."""
+def _others(export: Export, uri: str, *, files: bool) -> Iterator[tuple[Place, str]]:
+    """What an address of the export may overlap: only what is in a bucket of the same name can. Exports may share a
+    status path, but no `files` may lie there."""
+    bucket = f"s3://{split_uri(uri)[0]}"
     yield region_settings.place(export.region, export.storage_namespace), "the repository's own storage namespace"
-    bucket = f"s3://{split_uri(export.path)[0]}"
     for model, whose in (
         (Mirror, "where a mirror lies"),
         (Repository, "the storage namespace of a repository that is mirrored"),
@@ -71,14 +71,10 @@ def _others(export: Export) -> Iterator[tuple[Place, str]]:
         found = model.objects.order_by().filter(storage_namespace__startswith=bucket)
         for region, namespace in found.values_list("region", "storage_namespace"):
             yield region_settings.place(region, namespace), whose
-    exports = Export.objects.exclude(pk=export.pk).order_by().filter(path__startswith=bucket)
-    for region, path in exports.values_list("region", "path"):
+    exports = Export.objects.exclude(pk=export.pk).order_by()
+    for region, path in exports.filter(path__startswith=bucket).values_list("region", "path"):
         yield region_settings.export_place(region, path), "where another branch is exported to"
-
-
-def _states_of_others(export: Export) -> Iterator[tuple[Place, str]]:
-    """Exports may share a status path, and no files may lie there."""
-    telling = Export.objects.exclude(pk=export.pk).exclude(status_path="").order_by()
+    telling = exports.filter(status_path__startswith=bucket) if files else exports.none()
     for region, path in telling.values_list("region", "status_path"):
         yield region_settings.export_place(region, path), "where the states of another branch are written"
 
