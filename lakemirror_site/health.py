@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.views.decorators.http import require_safe
 
 from lakemirror import __version__
+
+log = logging.getLogger("lakemirror.health")
 
 # Looking is dear, and tables that were up to date stay so for this code.
 _tables_seen = False
@@ -58,8 +61,9 @@ def _database_problem() -> str:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
         pending = 0 if _tables_seen else _pending_migrations()
-    except DatabaseError as error:
-        return f"the database doesn't answer: {error}"
+    except Error as error:
+        log.warning("the database doesn't answer: %s", error)
+        return "the database doesn't answer; the log of this process says why"
     _tables_seen = pending == 0
     return f"{pending} migrations are not applied: run manage.py migrate" if pending else ""
 

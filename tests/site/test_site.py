@@ -79,7 +79,7 @@ def test_ready_when_the_tables_are_up_to_date(client: Client, monkeypatch: pytes
 
 @pytest.mark.django_db
 def test_not_ready_while_tables_are_missing_or_the_database_is_away(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def away() -> int:
         raise DatabaseError("no route")
@@ -89,7 +89,9 @@ def test_not_ready_while_tables_are_missing_or_the_database_is_away(
     assert client.get("/readyz").json()["message"] == "3 migrations are not applied: run manage.py migrate"
     monkeypatch.setattr(health, "_pending_migrations", away)
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json()["message"]) == (503, "the database doesn't answer: no route")
+    told = "the database doesn't answer; the log of this process says why"
+    assert (answer.status_code, answer.json()["message"]) == (503, told)
+    assert "the database doesn't answer: no route" in caplog.text
 
 
 def record(**extra: Any) -> logging.LogRecord:
