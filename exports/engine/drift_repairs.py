@@ -65,10 +65,13 @@ def start(export: Export, *, remove: bool, asked_by: str) -> ExportRun:
         asked_by=asked_by,
         repairs=found,
         actions=now.actions_at_success,
-        actions_anew=not now.actions_at_success,
+        # Where no run ever brought hooks those that lie there are somebody else's, though they be equal to a commit's.
+        actions_anew=not now.actions_at_success and now.runs.filter(path=now.path, actions=True).exists(),
     )
-    # What lies there is not what any success has left: no run may take that for granted before one has succeeded.
-    Export.objects.filter(pk=now.pk).update(path_at_success="")
+    # What lies there is not what any success has left: no run may take that for granted before one has succeeded. And
+    # an export that somebody has asked for is still to come: this run brings what was there before.
+    asked = {"wanted": now.wanted, "wanted_ref": now.wanted_ref}
+    Export.objects.filter(pk=now.pk).update(path_at_success="", **asked)
     return run
 
 
@@ -86,9 +89,10 @@ def commits_brought(export: Export) -> list[str]:
 
 
 def narrow(run: ExportRun, units: Sequence[Unit]) -> list[Unit]:
-    """Only where something drifted, if all of it is named; else everywhere."""
+    """Only where something drifted, if all of it is named; else everywhere. What was broken off has not seen all, and
+    hides what an earlier one found."""
     found = ExportVerification.objects.filter(pk=run.repairs_id).first()
-    if found is None:
+    if found is None or found.outcome != ExportVerification.Outcome.DRIFTED:
         return list(units)
     wanted = found.drift.all() if run.attempted else found.drift.exclude(kind=Kind.FOREIGN)
     number = found.drifted if run.attempted else found.missing + found.different

@@ -174,6 +174,47 @@ def test_in_a_pause_it_waits_and_then_goes_before_newer_commits(w: World) -> Non
     assert told(export)[1] == "Exported"
 
 
+def test_an_export_that_was_asked_for_before_is_made_after_it(w: World) -> None:
+    export = exported(w, continuous=False)
+    w.client.delete_object(Bucket="out", Key="latest/a")
+    look(w, export)
+    export_pause(actor=w.owner, export=export, paused=True)
+    head = w.lake.commit(files={"z": b"9"})
+    w.set(continuous=False)  # one export now, of this head
+    run = export_repair_drift(actor=w.owner, export=export, remove=False)
+    export_pause(actor=w.owner, export=export, paused=False)
+    w.work()
+    run.refresh_from_db()
+    export.refresh_from_db()
+    assert (run.outcome, export.last_success_ref) == ("exported-successfully", head)
+    assert w.problems(head) == []
+
+
+def test_what_an_earlier_verification_found_is_not_forgotten_for_one_that_was_broken_off(w: World) -> None:
+    export = exported(w)
+    for key in ("a", "e/f"):
+        w.client.delete_object(Bucket="out", Key=f"latest/{key}")
+    assert look(w, export).missing == 2
+    broken_off = look(w, export)
+    broken_off.drift.filter(key=b"e/f").delete()  # as if it had not come so far
+    ExportVerification.objects.filter(pk=broken_off.pk).update(outcome="outdated", missing=1, named=1)
+    run = repaired(w, export)
+    assert (run.outcome, run.copied, w.problems(run.ref)) == ("exported-successfully", 2, [])
+
+
+def test_hooks_that_the_export_never_brought_are_not_removed_as_its_own(w: World) -> None:
+    hook = "_lakefs_actions/hook.yaml"
+    w.lake.commit(files={hook: b"on: push"})
+    export = exported(w)
+    w.lake.commit(files={"z": b"9"})
+    w.work()
+    w.put(f"latest/{hook}", b"on: push")  # somebody's copy of it
+    assert look(w, export).foreign == 1
+    run = repaired(w, export, remove=True)
+    assert (run.outcome, run.deleted) == ("exported-successfully", 0)
+    assert w.there()[hook] == b"on: push"
+
+
 def test_what_belongs_to_others_before_is_nobody_s_to_remove(w: World) -> None:
     """Commits count only since the place is the export's own."""
     export = exported(w)
