@@ -7,15 +7,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
-from django.db import transaction
-
 from adapters.s3.multipart import Part, Uploads
 from adapters.s3.store import split_uri
 from adapters.s3.writes import Writer
 from core.errors import LakeMirrorError, NotFound, RemoteFailure
 from core.exporting import manifests
 from core.exporting.deadline import Deadline, Late
-from core.exporting.destinations import inside, timed_uris
+from core.exporting.destinations import timed_uris
 from core.exporting.unit_windows import ACTIONS
 from db import clock
 from deployment import config
@@ -40,15 +38,15 @@ def write(run: ExportRun, plane: Plane, lease: Lease) -> None:
     if run.listed is not None:
         return
     if not is_due(run):
-        ExportRun.objects.filter(pk=run.pk).update(listed=False)
+        with lease.transaction():
+            ExportRun.objects.filter(pk=run.pk).update(listed=False)
         return
     uri = address(run)
     _write(run, plane, lease, uri)
     info = plane.head(uri)
     if info is None:
         raise RemoteFailure(f"{uri} was written, and is not there")
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         ExportManifest.objects.update_or_create(
             run=run,
             defaults={
@@ -83,9 +81,13 @@ def newest(run: ExportRun) -> ExportManifest | None:
 
 
 def _at_status_path(run: ExportRun) -> list[ExportManifest]:
-    """The newest first."""
+    """The newest first; none of another status path that lies in this one."""
     rows = run.export.manifests.filter(run__lte=run.pk).select_related("run")
-    return [row for row in rows if inside(row.uri, run.status_path)]
+    return [row for row in rows if _folder(row.uri) == _folder(address(run))]
+
+
+def _folder(uri: str) -> str:
+    return uri.rpartition("/")[0]
 
 
 # --- written ----------------------------------------------------------------------------------------------------------

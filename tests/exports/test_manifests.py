@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
-from core.errors import Denied
+from core.errors import Denied, Fenced
 from core.exporting.manifests import is_due
 from db import clock
 from deployment import config
+from exports.engine import manifests
 from exports.engine.run_io import Plane
 from exports.models import Export, ExportManifest, ExportRun
 from exports.services.exports import export_verify
 from exports.status.failure_counts import status_file
+from jobs.lease import Lease
+from jobs.models import Duty
 from tests.exports.world import World
 
 
@@ -132,6 +135,39 @@ def test_those_at_a_former_status_path_stay(w: World, monkeypatch: pytest.Monkey
         w.set(manifest="always", status_path="s3://out/told")
         commit(w, number + 1)
     assert (len(listed(w)), len(listed(w, "told/"))) == (1, 2)
+
+
+@pytest.mark.django_db
+def test_a_status_path_around_the_former_one_is_another_one(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_two(monkeypatch)
+    w.lake.commit(files={"a": b"0"})
+    w.set(status_path="s3://out/states/former")
+    w.work()
+    (former,) = listed(w)
+    w.set()
+    commit(w, 1)
+    assert len(listed(w)) == 2
+    w.set(manifest="always")
+    commit(w, 2)
+    commit(w, 3)
+    names = listed(w)
+    assert former in names and len(names) == 3
+
+
+@pytest.mark.django_db
+def test_a_worker_that_was_overtaken_does_not_say_that_there_is_none(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the end of a day: none was due for it, one was for who took over."""
+    w.lake.commit(files={"a": b"0"})
+    w.set()
+    w.work()
+    run = ExportRun.objects.get()
+    ExportRun.objects.update(listed=None)
+    lost = Lease(Duty.objects.get(kind="export"), "somebody", 0)
+    with pytest.raises(Fenced):
+        manifests.write(ExportRun.objects.get(), Plane(run, None), lost)  # type: ignore[arg-type]
+    assert ExportRun.objects.get().listed is None
 
 
 def keep_two(monkeypatch: pytest.MonkeyPatch) -> None:
