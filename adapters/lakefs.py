@@ -160,10 +160,11 @@ class LakeFSAdapter:
             _return_http_data_only=True,
             _request_timeout=_request_timeout,
         )
-        if not isinstance(told, dict) or "default_retention_days" not in told:
-            raise ValueError("no garbage-collection rules")
-        branches = {str(row.get("branch_id")): int(row.get("retention_days")) for row in told.get("branches") or ()}
-        return GcRules(int(told["default_retention_days"]), branches)
+        try:
+            branches = {str(row["branch_id"]): int(row["retention_days"]) for row in told.get("branches") or ()}
+            return GcRules(int(told["default_retention_days"]), branches)
+        except (AttributeError, KeyError, OverflowError) as error:
+            raise ValueError("no garbage-collection rules") from error
 
     # Branches and history
 

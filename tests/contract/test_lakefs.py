@@ -117,7 +117,18 @@ def test_rules_that_were_deleted_are_none(lakefs: LakeFS) -> None:
     assert lakefs.gc_rules(name) is None
 
 
-@pytest.mark.parametrize("told", ["null", "[]", '{"branches": []}', '{"default_retention_days": 1, "branches": [{}]}'])
+@pytest.mark.parametrize(
+    "told",
+    [
+        "null",
+        "[]",
+        '{"branches": []}',
+        '{"default_retention_days": 1, "branches": [{}]}',
+        '{"default_retention_days": 1, "branches": ["main"]}',
+        '{"default_retention_days": 1, "branches": {"main": 7}}',
+        '{"default_retention_days": 1e999}',
+    ],
+)
 def test_rules_in_another_form_are_no_rules(told: str) -> None:
     with something_else(200, told) as url, pytest.raises(RemoteFailure, match="not lakeFS's"):
         LakeFSAdapter(url, "key", "secret", tries=1).gc_rules("lake")
