@@ -100,9 +100,8 @@ def begin(now: Export, head: str, *, base: str, attempted: Sequence[str], asked_
     """A run for a commit, whatever is exported already. `more`: further columns of it. Inside of a transaction that
     holds the export's row."""
     standing = now.standing()
-    former = marked_places.note(
-        region_settings.export_place(now.region, now.path), now.patterns, known=now.marked.get(now.path, ())
-    )
+    place = region_settings.export_place(now.region, now.path)
+    former = marked_places.note(place, now.patterns, known=_marked_by(now))
     Export.objects.filter(pk=now.pk).update(
         state=State.IN_PROGRESS,
         error="",
@@ -129,6 +128,14 @@ def begin(now: Export, head: str, *, base: str, attempted: Sequence[str], asked_
     duties.wake("export", -now.pk)
     verifications.outdate(now, head)
     return run
+
+
+def _marked_by(export: Export) -> list[str]:
+    """Expressions by which the export itself may have marked directories of its place: also where the store is found at
+    another address by now, under which nothing is written down."""
+    last = export.runs.filter(path=export.path).order_by("-pk").first()
+    marked = [*last.patterns, *last.former] if last else []
+    return [*export.marked.get(export.path, ()), *(pattern for pattern in marked if pattern != marked_places.EVERY)]
 
 
 @transaction.atomic

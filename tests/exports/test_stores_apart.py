@@ -175,6 +175,19 @@ def test_nothing_is_written_once_a_store_is_another_one_in_which_the_place_is_so
     assert "where a mirror lies, overlap in the store that is configured now" in export.look_error
 
 
+def test_markers_go_first_also_where_the_same_store_has_another_address_by_now(life: Soak) -> None:
+    life.lake.commit(files={"d/a": b"1"})
+    life.set(patterns=["d/"])
+    life.rounds()
+    assert "latest/d/_lakefs_success" in life.s3.buckets["out"]
+    life.lake.commit(files={"d/a": b"2"})
+    life.set(patterns=["e/"])
+    with mock.patch("deployment.wiring.region_settings.store_at", lambda endpoint: "the.same.store"):
+        life.rounds()
+    assert life.s3.buckets["out"]["latest/d/a"] == b"2"
+    assert "latest/d/_lakefs_success" not in life.s3.buckets["out"]
+
+
 def moved_under_a_run(life: Soak, namespace: str) -> Export:
     """A run was begun while each region had a store of its own; now they share one, in which a mirror lies there."""
     with mock.patch("deployment.wiring.region_settings.store_at", store_at):
