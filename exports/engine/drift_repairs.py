@@ -34,7 +34,7 @@ def check(export: Export, *, remove: bool) -> ExportVerification:
     """The verification whose findings would be repaired. Raises Conflict where nothing may be, saying what to do."""
     if export.state == State.FAILED:
         raise Conflict("the last export failed", hint="Repair it first; then verify the destination anew")
-    if export.runs.open().exists() or export.state != State.SUCCESS:
+    if export.runs.open().exists() or export.state not in (State.NEVER, State.SUCCESS):
         raise Conflict("an export is in progress: the destination is being changed", hint="Wait until it has ended")
     if export.verifications.open().exists():
         raise Conflict("the destination is just being verified", hint="Repair what it finds when it has ended")

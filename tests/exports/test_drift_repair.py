@@ -137,6 +137,12 @@ def test_it_looks_only_where_something_drifted_if_that_is_named(w: World, monkey
     assert (run.to_copy, run.copied, run.skipped) == (4, 2, 2)
 
 
+def test_of_an_export_that_never_ran_nothing_is_said_to_go_on(w: World) -> None:
+    w.lake.commit(files={"a": b"1"})
+    with pytest.raises(Conflict, match="nothing to repair"):
+        export_repair_drift(actor=w.owner, export=w.set(), remove=False)
+
+
 def test_when_it_may_not_be(w: World) -> None:
     export = exported(w)
     with pytest.raises(Conflict, match="no verification has found anything wrong"):
