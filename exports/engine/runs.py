@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from adapters.s3.store import split_uri
 from core.errors import Conflict
@@ -90,8 +91,8 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
 
 def _anew(export: Export) -> bool:
     """Whether what is below `_lakefs_actions/` may lie at the place otherwise than runs of these settings leave it."""
-    last = export.runs.filter(outcome=State.SUCCESS).order_by("-pk").values_list("pk", flat=True).first()
-    otherwise = export.runs.filter(pk__gte=last or 0).exclude(actions=export.actions)
+    last = export.runs.filter(outcome=State.SUCCESS).order_by("-pk").values_list("pk", flat=True).first() or 0
+    otherwise = export.runs.filter(~Q(actions=export.actions) | Q(actions_anew=True, pk__gt=last), pk__gte=last)
     differs = export.actions != export.actions_at_success
     return differs or bool(export.left.get(export.path)) or otherwise.exists()
 

@@ -88,6 +88,27 @@ def test_a_change_of_mind_that_failed_is_carried_out_by_the_next_run(life: Soak)
     assert Export.objects.get().actions_at_success
 
 
+def test_those_at_a_place_that_was_left_go_also_after_a_run_that_failed_there(life: Soak) -> None:
+    def go(path: str, *, actions: bool) -> None:
+        life.set(path)
+        Export.objects.update(actions=actions)
+        life.rounds(4)
+
+    life.lake.commit(files={HOOK: b"1", "d2/a": b"2"})
+    go("s3://out/latest", actions=True)
+    go("s3://out/other", actions=False)
+    life.lake.commit(files={"d2/a": b"3"})
+    life.denied = "states"
+    go("s3://out/latest", actions=False)
+    assert Export.objects.get().state == "export-failed"
+    assert life.s3.buckets["out"][f"latest/{HOOK}"] == b"1"
+    life.denied = ""
+    life.repair()
+    life.rounds(4)
+    assert Export.objects.get().state == "exported-successfully"
+    assert f"latest/{HOOK}" not in life.s3.buckets["out"]
+
+
 def test_a_run_of_the_version_before_brings_them_and_the_next_one_takes_them_away(w: World) -> None:
     w.lake.commit(files={HOOK: b"on: push", "a": b"2"})
     export = w.set(actions=True)
