@@ -64,7 +64,7 @@ class Writer:
             try:
                 answer = self.store.send(method, url, doing, headers, body, read_seconds)
             except LakeMirrorError as error:
-                self.unanswered |= seen and _may_be_done(error)
+                self.unanswered |= seen and may_be_done(error)
                 raise
             self._expect_no_error(answer, doing)
             return answer
@@ -157,7 +157,7 @@ def _is_seen(method: str, query: Mapping[str, str]) -> bool:
     return not (method == "DELETE" and "uploadId" in query)
 
 
-def _may_be_done(error: LakeMirrorError) -> bool:
+def may_be_done(error: LakeMirrorError) -> bool:
     """Nobody answered, or something on the way did: not the store, which may go on with it."""
     return isinstance(error, (Unreachable, RemoteFailure)) and not isinstance(error, (NotSent, Full))
 

@@ -87,6 +87,18 @@ def test_one_that_is_started_by_hand_waits_as_well(life: Soak) -> None:
     assert (state(), out(life, "k")) == ("exported-successfully", None)
 
 
+def test_a_manifest_that_nobody_answered_is_waited_for_too(life: Soak) -> None:
+    """Who is given its status path would find it there later."""
+    life.lake.commit(files={"k": b"1"})
+    life.set()
+    unanswered(life, lambda method, key: "_MANIFEST_" in key, times=10_000)
+    at_once(life, advance.TRIES + 1)
+    export = Export.objects.get()
+    assert state() == "export-failed"
+    assert export.writes_until is not None
+    assert export.writes_until - clock.now() > timedelta(seconds=MARGIN_SECONDS - 10)
+
+
 def test_where_all_was_answered_nothing_waits(life: Soak) -> None:
     life.lake.commit(files={"k": b"old"})
     life.set(patterns=[""])
