@@ -155,9 +155,7 @@ def test_a_status_path_around_the_former_one_is_another_one(w: World, monkeypatc
 
 
 @pytest.mark.django_db
-def test_a_worker_that_was_overtaken_does_not_say_that_there_is_none(
-    w: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_was_overtaken_does_not_say_that_there_is_none(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the end of a day: none was due for it, one was for who took over."""
     w.lake.commit(files={"a": b"0"})
     w.set()
