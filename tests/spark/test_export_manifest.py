@@ -74,6 +74,28 @@ def test_put_together_they_are_all_lines_in_order(lake: Lake, actions: bool) -> 
     assert lines == [{"path": one.path.decode(), "etag": one.etag, "size": one.size} for one in wanted]
 
 
+@pytest.mark.parametrize("actions", [True, False])
+def test_several_parts_put_together_are_all_lines_in_order(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, actions: bool
+) -> None:
+    """Whoever uploads which part, and when; one part is uploaded twice, as by a task that was given to another one."""
+    monkeypatch.setattr("moto.s3.models.S3_UPLOAD_PART_MIN_SIZE", 1)
+    monkeypatch.setattr(job, "LEAST_LINES", 2)
+    names = [["_lakefs_actions/a", "_lakefs_actions/b"], ["a", "b", "c"], ["d"], ["e", "f"], ["g"]]
+    entries = [[lake.entry(name, name.encode()) for name in some] for some in names]
+    refs = lake.commit(*entries)
+    parts = cut_parts(refs, actions=actions)
+    assert len(parts) == (3 if actions else 2)
+    uri = f"s3://{lake.out}/to/manifest-in-parts-{actions}"
+    options: Any = {"endpoint": lake.endpoint, "region": "us-east-1", "force_path_style": True, **KEYS}
+    uploads = Uploads(Writer(FastObjectStore(**options), Deadline(time.time() + 60)))
+    upload = Upload(uri, uploads.start(uri, {"content-type": "application/x-ndjson"}), actions)
+    rows = rows_of(part_rows([*reversed(parts), parts[0]], lake.settings(), upload))
+    uploads.complete(uri, upload.id, {row["number"]: Part(row["size"], row["etag"]) for row in rows})
+    lines = [json.loads(line)["path"] for line in lake.exported()[f"manifest-in-parts-{actions}"].splitlines()]
+    assert lines == [name for some in names[0 if actions else 1 :] for name in some]
+
+
 def test_a_range_that_is_gone_fails_it(lake: Lake) -> None:
     with pytest.raises(NotFound):
         list(part_rows([PartWork(1, ("absent",))], lake.settings(), Upload(f"s3://{lake.out}/x", "u")))
