@@ -44,6 +44,7 @@ def advance(lease: Lease) -> DutyOutcome:
         return DutyOutcome(f"paused in {run.phase}")
     try:
         runs.require_apart(export, run)
+        runs.require_same_store(run)
     except Conflict as error:
         return _give_up(run, lease, words_of(error))
     commits_behind.look_meanwhile(export)

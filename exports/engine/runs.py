@@ -29,6 +29,7 @@ def head_of(export: Export) -> str:
     lakefs = clients.lakefs(export.region)
     check_same(export, lakefs.get_repository(export.repository))
     require_apart(export)
+    _forget_other_store(export)
     head = lakefs.get_branch(export.repository, export.branch).commit_id
     Export.objects.filter(pk=export.pk).update(head=head, head_at=clock.now(), look_error="")
     export.head = head
@@ -58,6 +59,31 @@ def require_apart(export: Export, run: ExportRun | None = None) -> None:
                     f"{place} and {other}, {whose}, overlap in the store that is configured now",
                     hint="Nothing is written. Configure the former store again, or export to another place",
                 )
+
+
+def require_same_store(run: ExportRun) -> None:
+    """Raises Conflict where the place of a run that goes on is looked for in another store than when it began: what was
+    brought before is not there."""
+    now = _store_of(run.export, run.path)
+    if None not in (run.store, now) and run.store != now:
+        raise Conflict(
+            f"the store of {run.path} is another one, {now} and no more {run.store}, since this run began",
+            hint="Repair the export: then every file is compared with what is there",
+        )
+
+
+def _forget_other_store(export: Export) -> None:
+    """What was brought to a store says nothing of another one, in which the place is looked for by now."""
+    now = _store_of(export, export.path_at_success) if export.path_at_success else None
+    if None not in (export.store_at_success, now) and export.store_at_success != now:
+        at_other = Export.objects.filter(pk=export.pk, store_at_success=export.store_at_success)
+        at_other.update(path_at_success="")
+        verifications.outdate(export, f"{export.path} is looked for in another store")
+        export.path_at_success = ""
+
+
+def _store_of(export: Export, path: str) -> str | None:
+    return region_settings.export_place(export.region, path).store
 
 
 def _others(export: Export, uri: str, *, files: bool) -> Iterator[tuple[Place, str]]:
@@ -119,6 +145,7 @@ def begin(now: Export, head: str, *, base: str, attempted: Sequence[str], asked_
         base=base,
         attempted=list(attempted),
         path=now.path,
+        store=place.store,
         status_path=now.status_path,
         patterns=now.patterns,
         former=former,
@@ -127,7 +154,7 @@ def begin(now: Export, head: str, *, base: str, attempted: Sequence[str], asked_
         **{"actions": now.actions, **more},
     )
     duties.wake("export", -now.pk)
-    verifications.outdate(now, head)
+    verifications.outdate(now, f"the export of {head[:8]} began")
     return run
 
 
@@ -152,6 +179,7 @@ def succeed(run: ExportRun) -> None:
         error="",
         last_success_ref=run.ref,
         path_at_success=run.path,
+        store_at_success=run.store,
         actions_at_success=run.actions,
         succeeded_at=now,
         attempted=[],

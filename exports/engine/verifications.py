@@ -40,11 +40,9 @@ def _check(export: Export) -> None:
         raise Conflict(f"nothing to verify: no commit was exported to {export.path} yet", hint="Export one first")
 
 
-def outdate(export: Export, ref: str) -> None:
-    """A run changes the destination from now on: what is compared meanwhile would prove nothing."""
-    export.verifications.open().update(
-        ended_at=clock.now(), outcome=ExportVerification.Outcome.OUTDATED, error=f"the export of {ref[:8]} began"
-    )
+def outdate(export: Export, why: str) -> None:
+    """A run changes the destination from now on, say: what is compared meanwhile would prove nothing."""
+    export.verifications.open().update(ended_at=clock.now(), outcome=ExportVerification.Outcome.OUTDATED, error=why)
     VerificationUnit.objects.filter(verification__export=export).delete()
 
 

@@ -63,6 +63,9 @@ class Export(models.Model):
     current_ref = models.CharField(max_length=64, blank=True, help_text="the commit of the last run")
     last_success_ref = models.CharField(max_length=64, blank=True)
     path_at_success = models.CharField(max_length=2048, blank=True)
+    store_at_success = models.CharField(
+        max_length=300, null=True, blank=True, help_text="the host of that place's store; null: nobody knows"
+    )
     succeeded_at = models.DateTimeField(null=True)
     attempted = models.JSONField(default=list, help_text="commits that runs tried since the last success")
     attempted_path = models.CharField(max_length=2048, blank=True)

@@ -30,6 +30,9 @@ class ExportRun(models.Model):
     base = models.CharField(max_length=64, blank=True, help_text="what the destination holds; none: all is new")
     attempted = models.JSONField(default=list, help_text="commits of which the destination may hold parts")
     path = models.CharField(max_length=2048)
+    store = models.CharField(
+        max_length=300, null=True, blank=True, help_text="the host of the path's store; null: nobody knows"
+    )
     status_path = models.CharField(max_length=2048, blank=True)
     patterns = models.JSONField(default=list)
     former = models.JSONField(

@@ -15,6 +15,7 @@ from exports.engine import marked_places
 from exports.engine.abandoned_destinations import forget
 from exports.models import Export, MarkedPlace
 from exports.services import destinations
+from exports.services.exports import export_verify
 from installations.claimed_places import claimed_places
 from mirrors.models import Mirror, Repository
 from mirrors.services import placement
@@ -186,6 +187,56 @@ def test_markers_go_first_also_where_the_same_store_has_another_address_by_now(l
         life.rounds()
     assert life.s3.buckets["out"]["latest/d/a"] == b"2"
     assert "latest/d/_lakefs_success" not in life.s3.buckets["out"]
+
+
+def in_another_store(life: Soak) -> mock._patch[str]:
+    """From now on the bucket is looked for in another store, which has one of that name and nothing of ours in it."""
+    out = life.s3.buckets["out"]
+    for key in [key for key in out if key not in life.watcher.foreign]:
+        del out[key]
+    return mock.patch("deployment.wiring.region_settings.store_at", lambda endpoint: "another.store")
+
+
+def test_what_was_brought_to_one_store_is_not_taken_to_be_in_another_one(life: Soak) -> None:
+    life.lake.commit(files={"a": b"1", "b": b"2"})
+    life.set()
+    life.rounds()
+    with in_another_store(life):
+        life.rounds()
+        assert {"latest/a", "latest/b"} <= set(life.s3.buckets["out"])
+        life.lake.commit(files={"b": b"3"})
+        life.rounds()
+    run = Export.objects.get().runs.latest("pk")
+    assert (run.outcome, run.base != "", run.copied) == ("exported-successfully", True, 1)
+
+
+def test_a_verification_proves_nothing_of_a_store_that_it_did_not_look_at(life: Soak) -> None:
+    life.lake.commit(files={"a": b"1"})
+    export = life.set(continuous=False)
+    life.rounds()
+    asked = export_verify(actor=life.owner, export=export)
+    with in_another_store(life):
+        life.rounds()
+    asked.refresh_from_db()
+    assert (asked.outcome, asked.error) == ("outdated", "s3://out/latest is looked for in another store")
+
+
+def test_a_run_does_not_end_well_in_another_store_than_it_began_in(life: Soak) -> None:
+    life.lake.commit(files={name: name.encode() for name in "abc"})
+    life.set()
+    life.work()
+    life.late_in = 9
+    life.work()
+    export = Export.objects.get()
+    assert export.runs.open().get().copied
+    with in_another_store(life):
+        life.rounds()
+        export.refresh_from_db()
+        assert "another.store and no more" in export.error
+        life.repair()
+        life.rounds()
+        assert Export.objects.get().state == "exported-successfully"
+    assert {f"latest/{name}" for name in "abc"} <= set(life.s3.buckets["out"])
 
 
 def moved_under_a_run(life: Soak, namespace: str) -> Export:
