@@ -78,7 +78,8 @@ def _forget_other_store(export: Export) -> None:
     if None not in (export.store_at_success, now) and export.store_at_success != now:
         at_other = Export.objects.filter(pk=export.pk, store_at_success=export.store_at_success)
         at_other.update(path_at_success="")
-        verifications.outdate(export, f"{export.path} is looked for in another store")
+        place = export.path_at_success
+        verifications.outdate_all(export, place, f"{place} is looked for in another store")
         export.path_at_success = ""
 
 

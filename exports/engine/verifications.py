@@ -46,6 +46,14 @@ def outdate(export: Export, why: str) -> None:
     VerificationUnit.objects.filter(verification__export=export).delete()
 
 
+def outdate_all(export: Export, path: str, why: str) -> None:
+    """Nor does any answer of before tell of this place any more."""
+    outdate(export, why)
+    outcomes = ExportVerification.Outcome
+    answers = export.verifications.filter(path=path, outcome__in=[outcomes.EQUAL, outcomes.DRIFTED])
+    answers.update(outcome=outcomes.OUTDATED, error=why)
+
+
 def lock(verification: ExportVerification) -> None:
     """Inside of a transaction: it goes on until that ends. Raises Late when a run has begun."""
     if not ExportVerification.objects.select_for_update().filter(pk=verification.pk, ended_at=None).exists():

@@ -16,6 +16,7 @@ from exports.engine.abandoned_destinations import forget
 from exports.models import Export, MarkedPlace
 from exports.services import destinations
 from exports.services.exports import export_verify
+from exports.status.export import proof_of
 from installations.claimed_places import claimed_places
 from mirrors.models import Mirror, Repository
 from mirrors.services import placement
@@ -214,9 +215,13 @@ def test_a_verification_proves_nothing_of_a_store_that_it_did_not_look_at(life: 
     life.lake.commit(files={"a": b"1"})
     export = life.set(continuous=False)
     life.rounds()
+    before = export_verify(actor=life.owner, export=export)
+    life.rounds()
+    assert proof_of(export) == before
     asked = export_verify(actor=life.owner, export=export)
     with in_another_store(life):
         life.rounds()
+    assert proof_of(export) is None
     asked.refresh_from_db()
     assert (asked.outcome, asked.error) == ("outdated", "s3://out/latest is looked for in another store")
 
