@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
+from core.installations.outages import OutageKind, Service
 from core.installations.settings import LONGEST, Access
 from db import clock
 from installations.connection_test import installation_test, passed
@@ -93,6 +94,15 @@ class InUseAnswer(serializers.Serializer):
     number = serializers.IntegerField()
 
 
+class ServiceOutageAnswer(serializers.Serializer):
+    """A service of the region that does not answer, or does not let us in."""
+
+    service = serializers.ChoiceField([service.value for service in Service], help_text="lakeFS, or the store")
+    status = serializers.ChoiceField([kind.value for kind in OutageKind])
+    since = serializers.DateTimeField()
+    problem = serializers.CharField(help_text="what the last call got")
+
+
 class InstallationAnswer(serializers.Serializer):
     """An installation without its secrets. `origin`: file or database; `problem`: why its secrets can't be used."""
 
@@ -116,6 +126,7 @@ class InstallationAnswer(serializers.Serializer):
     used_by = InUseAnswer(many=True)
     lakefs_version = text_or_null()
     last_contact_at = time_or_null()
+    outages = ServiceOutageAnswer(many=True)
     tested_at = time_or_null()
     ok = serializers.BooleanField(allow_null=True)
 

@@ -13,6 +13,7 @@ from django.db import models
 from adapters.sealing import OtherKey, Sealer, Tampered
 from core.errors import Unreadable
 from core.installations.settings import Secrets, Wish
+from db.fields import ExactTextField
 from deployment import config
 
 OLD_KEY = "LAKEMIRROR_OLD_SECRET_KEY"
@@ -113,3 +114,21 @@ class InstallationTest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.region} at {self.tested_at}"
+
+
+class Contact(models.Model):
+    """Whether a region's lakeFS, or its store, answers: as it was when it was asked last."""
+
+    region = models.CharField(max_length=64)
+    service = models.CharField(max_length=16, help_text="lakefs or store")
+    asked_at = models.DateTimeField(null=True)
+    answered_at = models.DateTimeField(null=True)
+    failing_since = models.DateTimeField(null=True)
+    kind = models.CharField(max_length=16, blank=True, help_text="what is wrong, by core.installations.outages")
+    problem = ExactTextField(blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["region", "service"], name="contact_once")]
+
+    def __str__(self) -> str:
+        return f"{self.service} of {self.region}"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from core.errors import NotFound
+from core.installations.outages import Outage, outage_phrase, outage_remedy
 from core.installations.preflight import Check, CheckOutcome
 from core.installations.settings import Access, Wish
+from core.text.phrases import Phrase, say, sentences
+from db import clock
 from deployment import config
 from deployment.overlay import Together
+from installations import contact
 from installations.check_groups import CheckGroups, grouped
 from installations.connection_test import passed
 from installations.models import Installation, InstallationTest
@@ -35,6 +39,8 @@ class InstallationReading:
     test: InstallationTest | None
     etag: str = ""
     doubled: bool = False
+    answered_at: datetime | None = None
+    outages: Sequence[Outage] = ()
 
     @property
     def region(self) -> str:
@@ -53,7 +59,14 @@ class InstallationReading:
     def last_contact(self) -> datetime | None:
         """When its lakeFS last answered something that is kept."""
         answered = self.test.tested_at if self.test and self.test.reachable else None
-        return max((at for at in (answered, self.facts.received_at, self.facts.looked_at) if at), default=None)
+        times = (self.answered_at, answered, self.facts.received_at, self.facts.looked_at)
+        return max((at for at in times if at), default=None)
+
+    @property
+    def failing(self) -> list[Phrase]:
+        """What does not answer now: a sentence each, and what to do."""
+        now = clock.now()
+        return [sentences(outage_phrase(one, 0, now), say(outage_remedy(one))) for one in self.outages]
 
     @property
     def version(self) -> str:
@@ -80,14 +93,23 @@ class InstallationReading:
 
 
 def installation_readings() -> list[InstallationReading]:
-    """All that this deployment knows, the file's first; five queries and one for each other kind of user."""
+    """All that this deployment knows, the file's first; seven queries and one for each other kind of user."""
     known = config.current()
     rows = {row.region: row for row in Installation.objects.all()}
     tests = {test.region: test for test in InstallationTest.objects.all()}
     used, facts = usage(), {fact.name: fact for fact in region_facts(known.regions)}
-    return [
+    answered, failing = contact.answered_at(), contact.outages()
+    readings = [
         _reading(known, region, rows.get(region), used.get(region, Counter()), facts[region], tests.get(region))
         for region in known.regions
+    ]
+    return [
+        replace(
+            reading,
+            answered_at=answered.get(reading.region),
+            outages=[outage for outage in failing if outage.region == reading.region],
+        )
+        for reading in readings
     ]
 
 
@@ -141,6 +163,16 @@ def installation_json(reading: InstallationReading) -> dict[str, Any]:
         "used_by": [{"what": what, "number": number} for what, number in reading.used.items()],
         "lakefs_version": reading.version or None,
         "last_contact_at": rfc3339(reading.last_contact),
+        "outages": [_outage_json(outage) for outage in reading.outages],
         "tested_at": rfc3339(test.tested_at) if test else None,
         "ok": passed(test) if test else None,
+    }
+
+
+def _outage_json(outage: Outage) -> dict[str, Any]:
+    return {
+        "service": outage.service.value,
+        "status": outage.kind.value,
+        "since": rfc3339(outage.since),
+        "problem": outage.problem,
     }

@@ -8,7 +8,7 @@ class MirrorsConfig(AppConfig):
 
     def ready(self) -> None:
         """Tell the steps of mirrors, and what they need of regions."""
-        from installations import connection_test, needed_rights, region_usage, services
+        from installations import connection_test, contact, needed_rights, region_usage, services
         from mirrors.queries import region_traffic
         from mirrors.services import permissions
 
@@ -18,3 +18,4 @@ class MirrorsConfig(AppConfig):
         region_usage.register_traffic(region_traffic.traffic)
         needed_rights.register_needs(region_traffic.needs)
         connection_test.register_target(region_traffic.target)
+        contact.register_place(region_traffic.place)

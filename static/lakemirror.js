@@ -55,6 +55,7 @@ htmx.defineExtension("patch", {
     showTimes(next);
     Idiomorph.morph(target, next, MORPH);
     announce(target);
+    countNeeds(target);
     return [target];
   },
 });
@@ -92,6 +93,18 @@ function announce(live) {
   if (said !== null && now !== said) document.getElementById("changes").textContent = now;
   said = now;
 }
+
+/* --- how much needs somebody, in the tab's title and icon ------------------------------------------------------- */
+
+function countNeeds(live) {
+  if (live?.dataset.needs === undefined) return;
+  const number = Number(live.dataset.needs);
+  document.title = (number ? `(${number}) ` : "") + document.title.replace(/^\(\d+\) /, "");
+  const icon = document.querySelector("link[rel=icon]");
+  icon.href = number ? icon.dataset.alarm : icon.dataset.calm;
+}
+
+countNeeds(document.getElementById("live"));
 
 /* --- polls ------------------------------------------------------------------------------------------------------
    The server says how often. A page that nobody sees asks once a minute, and at once when it is seen again. */

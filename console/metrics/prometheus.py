@@ -17,6 +17,7 @@ from console import exports_summary
 from console.metrics import audit
 from core.mirroring.rpo import lag
 from db import clock
+from installations import contact
 from jobs.models import Duty
 from mirrors.models import Mirror, MirrorDuty
 from mirrors.queries.branch_positions import branch_lags
@@ -40,12 +41,13 @@ class Metrics(APIView):
 
 
 def gauges() -> Iterator[Gauge]:
-    """What the tables tell at this moment: of mirrors, their branches, the duties, then of exports and the audit."""
+    """What the tables tell at this moment: of mirrors, branches, duties, outages, then of exports and the audit."""
     now = clock.now()
     mirrors = list(Mirror.objects.live().select_related("source").order_by("name"))
     yield from _of_mirrors(mirrors)
     yield from _of_branches(mirrors, now)
     yield from _of_duties(now)
+    yield _of_outages(now)
     yield from exports_summary.gauges(now)
     yield from audit.gauges()
 
@@ -103,3 +105,11 @@ def _of_duties(now: datetime) -> Iterator[Gauge]:
         if row["oldest"]:
             age.add(labels, lag(row["oldest"], now))
     yield from (age, failures, overdue)
+
+
+def _of_outages(now: datetime) -> Gauge:
+    failing = Gauge("outage_seconds", "how long a region's lakeFS or store has not answered, or not let us in")
+    for outage in contact.outages(now):
+        labels = labelled(("region", "service", "status"), (outage.region, outage.service, outage.kind))
+        failing.add(labels, lag(outage.since, now))
+    return failing

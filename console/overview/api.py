@@ -14,7 +14,9 @@ from rest_framework.views import APIView
 from console import exports_summary
 from console.exports_summary import Summary
 from console.overview.recent_events import Happening, latest
+from console.overview.root_causes import RootCause, needing_by_themselves, root_causes
 from console.overview.summary import is_within, matrix, oldest_unchecked, tell
+from core.installations.outages import OutageKind, Service
 from core.mirroring.rpo import worst_lag
 from db import clock
 from jobs.deployments import disagreements
@@ -22,7 +24,6 @@ from jobs.queue_status import QueueReading, queue_readings, troubles
 from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
-from mirrors.views.list_query import needing
 from rbac import services as rbac
 from web.openapi import answers
 from web.schemas import many_texts, number_or_null, text_or_null, time_or_null
@@ -59,6 +60,18 @@ class NeedingAnswer(serializers.Serializer):
     reason = serializers.CharField()
     lag_seconds = number_or_null()
     as_of = serializers.DateTimeField()
+
+
+class OutageAnswer(serializers.Serializer):
+    """A region's lakeFS or store that does not answer, and the mirrors with a side there."""
+
+    region = serializers.CharField()
+    service = serializers.ChoiceField([service.value for service in Service])
+    status = serializers.ChoiceField([kind.value for kind in OutageKind])
+    since = serializers.DateTimeField()
+    reason = serializers.CharField()
+    problem = serializers.CharField(help_text="what the last call got")
+    mirrors = many_texts()
 
 
 class NeedingExportAnswer(serializers.Serializer):
@@ -104,6 +117,7 @@ class OverviewAnswer(serializers.Serializer):
     as_of = serializers.DateTimeField()
     reason = text_or_null()
     tiles = TilesAnswer()
+    outages = OutageAnswer(many=True)
     needs_attention = NeedingAnswer(many=True)
     needs_attention_total = serializers.IntegerField()
     exports = ExportsAnswer()
@@ -124,12 +138,14 @@ class Overview(APIView):
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         now, visible = clock.now(), Mirror.objects.visible_to(request.user)
         readings, queues = fleet_statuses(visible, now), queue_readings(now)
-        urgent, silent, differing = needing(readings), troubles(queues), disagreements()
+        causes, silent, differing = root_causes(readings, now), troubles(queues), disagreements()
+        urgent = needing_by_themselves(readings, causes)
         return Response(
             {
                 "as_of": rfc3339(min((reading.as_of for reading in readings), default=now)),
-                "reason": str(tell(readings, silent, differing)) if readings else None,
+                "reason": str(tell(readings, causes, silent, differing)) if readings else None,
                 "tiles": _tiles(readings, queues, oldest_unchecked(visible)),
+                "outages": [_outage_json(cause) for cause in causes],
                 "needs_attention": [_needing_json(reading) for reading in urgent[:NEEDING]],
                 "needs_attention_total": len(urgent),
                 "exports": _exports_json(exports_summary.summary(request.user, now, NEEDING)),
@@ -174,6 +190,19 @@ def _needing_json(reading: MirrorStatus) -> dict[str, Any]:
         "reason": reading.sentence,
         "lag_seconds": _rounded(reading.lag),
         "as_of": rfc3339(reading.as_of),
+    }
+
+
+def _outage_json(cause: RootCause) -> dict[str, Any]:
+    outage = cause.outage
+    return {
+        "region": outage.region,
+        "service": outage.service.value,
+        "status": outage.kind.value,
+        "since": rfc3339(outage.since),
+        "reason": str(cause.phrase),
+        "problem": outage.problem,
+        "mirrors": list(cause.mirrors),
     }
 
 

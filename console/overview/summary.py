@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.db.models import Min
 
+from console.overview.root_causes import RootCause, is_explained
 from core.mirroring.rpo import in_words, worst_lag
 from core.mirroring.states import NOT_KNOWN, State, Tone
 from core.text.phrases import Phrase, count, say, sentence
@@ -56,23 +57,32 @@ def is_within(reading: MirrorStatus) -> bool:
     return works and reading.lag is not None and reading.lag <= targets(reading.mirror).late_after.total_seconds()
 
 
-def tell(readings: Sequence[MirrorStatus], troubles: Sequence[str], differing: Sequence[str]) -> Phrase:
+def tell(
+    readings: Sequence[MirrorStatus],
+    causes: Sequence[RootCause],
+    troubles: Sequence[str],
+    differing: Sequence[str],
+) -> Phrase:
     """One sentence: how many are within their target, and what needs somebody. `troubles` are of queues, `differing` of
-    deployments."""
+    deployments. Mirrors that only wait for the end of an outage are not counted once more."""
     within = sum(is_within(reading) for reading in readings)
     well = f"{within:,} of {count(len(readings), 'mirror is within its', 'mirrors are within their')} target"
-    need = len(needing(readings))
-    unknown = sum(_is_unknown(reading) for reading in readings)
-    words = [count(need, "needs you", "need you")] if need else []
+    others = [reading for reading in readings if not is_explained(reading, causes)]
+    need, unknown = len(needing(others)), sum(_is_unknown(reading) for reading in others)
+    retrying = sum(reading.state is State.RETRYING for reading in others)
+    words = [count(len(causes), "outage")] if causes else []
+    words += [count(need, "needs you", "need you")] if need else []
     words += [count(unknown, "is unknown", "are unknown")] if unknown else []
+    words += [count(retrying, "is being retried", "are being retried")] if retrying else []
     words += [count(len(troubles), "queue is late", "queues are late")] if troubles else []
     words += ["deployments differ"] if differing else []
     return sentence(say(well), ": " if words else "; nothing needs you", ", ".join(words))
 
 
 def _is_unknown(reading: MirrorStatus) -> bool:
-    """Of a mirror that needs somebody it is said that it does."""
-    return reading.state.tone is not Tone.BAD and (reading.lag is None or reading.state in NOT_KNOWN)
+    """Of a mirror that needs somebody, or is being retried, that is said."""
+    told_otherwise = reading.state.tone is Tone.BAD or reading.state is State.RETRYING
+    return not told_otherwise and (reading.lag is None or reading.state in NOT_KNOWN)
 
 
 def tiles(

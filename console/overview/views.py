@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from console import exports_summary
 from console.exports_summary import Summary
 from console.overview.recent_events import latest
+from console.overview.root_causes import RootCause, needing_by_themselves, root_causes
 from console.overview.summary import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
 from db import clock
 from jobs.deployments import disagreements
@@ -20,7 +21,6 @@ from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
 from mirrors.views.forms import likely_region
-from mirrors.views.list_query import needing
 from mirrors.views.tabs import may_see
 from web.pages import whole_or_part
 
@@ -37,14 +37,17 @@ def overview(request: HttpRequest) -> HttpResponse:
     visible = Mirror.objects.visible_to(request.user)
     readings = fleet_statuses(visible, now)
     summary = exports_summary.summary(request.user, now, NEEDING)
-    urgent, differing = needing(readings), disagreements()
+    causes, differing = root_causes(readings, now), disagreements()
+    urgent = needing_by_themselves(readings, causes)
     context = {
         "section": "overview",
         "now": now,
         "example_region": likely_region,
         "readings": readings,
         "exports": summary,
-        "changes": _changes(urgent[:NEEDING], summary),
+        "causes": causes,
+        "changes": _changes(causes, urgent[:NEEDING], summary),
+        "needs": len(causes) + len(urgent) + len(differing) + summary.needing,
         "active": any(reading.active for reading in readings),
         "troubles": differing,
     }
@@ -54,7 +57,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         context |= {
             "as_of": min(reading.as_of for reading in readings),
             "troubles": [*silent, *differing],
-            "summary": tell(readings, silent, differing),
+            "needs": context["needs"] + len(silent),
+            "summary": tell(readings, causes, silent, differing),
             "tiles": tiles(readings, queues, oldest_unchecked(visible), now),
             "needing": urgent[:NEEDING],
             "more": len(urgent) - NEEDING,
@@ -66,7 +70,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     return render(request, whole_or_part(request, "overview/overview.html", "overview/_overview.html"), context)
 
 
-def _changes(urgent: Sequence[MirrorStatus], exported: Summary) -> str:
+def _changes(causes: Sequence[RootCause], urgent: Sequence[MirrorStatus], exported: Summary) -> str:
     """What is announced when it changes."""
+    outages = [f"{cause.outage.service.word} of {cause.outage.region}: {cause.outage.kind}" for cause in causes]
     mirrors = [f"{reading.mirror.name}: {reading.state.word}" for reading in urgent]
-    return ", ".join([*mirrors, *(f"{need.name}: {need.told.word}" for need in exported.some)])
+    return ", ".join([*outages, *mirrors, *(f"{need.name}: {need.told.word}" for need in exported.some)])

@@ -66,3 +66,12 @@ def target(region: str) -> tuple[str, str] | None:
         return "destination", mirror.name
     source = Repository.objects.filter(region=region, mirrors__isnull=False).order_by("pk").first()
     return None if source is None else ("source", source.name)
+
+
+def place(region: str) -> str:
+    """The namespace of a repository there that mirrors work with, by which its store can be asked; "" for none."""
+    mirror = Mirror.objects.live().filter(region=region).order_by("pk").first()
+    if mirror is not None:
+        return mirror.namespace
+    source = Repository.objects.filter(region=region, mirrors__isnull=False).order_by("pk").first()
+    return "" if source is None else source.namespace

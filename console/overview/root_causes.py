@@ -1,0 +1,51 @@
+"""Why several mirrors wait at once: a region's lakeFS or store that does not answer, told once and not by each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.installations.outages import Outage, outage_phrase, outage_remedy
+from core.mirroring.states import State
+from core.text.phrases import Phrase, say, sentences
+from installations import contact
+from mirrors.status.mirror import MirrorStatus
+from mirrors.views.list_query import needing
+
+WAITING = frozenset({State.LATE, State.RETRYING, State.UNKNOWN, State.SYNCING, State.VALIDATING, State.NEW})
+"""States that an outage is enough to explain. What is missing, damaged or tampered with has a cause of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """An outage and the mirrors with a side in its region, by name."""
+
+    outage: Outage
+    mirrors: Sequence[str]
+    phrase: Phrase
+
+
+def root_causes(readings: Sequence[MirrorStatus], now: datetime) -> list[RootCause]:
+    """Every outage of now, each with the mirrors of these that depend on it."""
+    return [_cause(outage, readings, now) for outage in contact.outages(now)]
+
+
+def _cause(outage: Outage, readings: Sequence[MirrorStatus], now: datetime) -> RootCause:
+    names = sorted(reading.mirror.name for reading in readings if outage.region in _regions(reading))
+    phrase = sentences(outage_phrase(outage, len(names), now), say(outage_remedy(outage)))
+    return RootCause(outage, names, phrase)
+
+
+def _regions(reading: MirrorStatus) -> tuple[str, str]:
+    return reading.mirror.source.region, reading.mirror.region
+
+
+def is_explained(reading: MirrorStatus, causes: Sequence[RootCause]) -> bool:
+    """Whether an outage is why a mirror waits."""
+    return reading.state in WAITING and any(cause.outage.region in _regions(reading) for cause in causes)
+
+
+def needing_by_themselves(readings: Sequence[MirrorStatus], causes: Sequence[RootCause]) -> list[MirrorStatus]:
+    """Mirrors that need somebody for a reason of their own, the worst first."""
+    return [reading for reading in needing(readings) if not is_explained(reading, causes)]
