@@ -32,6 +32,7 @@ from deployment.config_sections import (
     Logging,
     MirrorsDatabase,
     MirrorsManager,
+    Notifications,
     Store,
     Validator,
     Web,
@@ -103,6 +104,7 @@ class Config:
     workers: Workers = sub(Workers)
     exports: Exports = sub(Exports)
     export_stores: Mapping[str, Store] = field(default_factory=dict)
+    notifications: Notifications = sub(Notifications)
 
     @property
     def regions(self) -> tuple[str, ...]:

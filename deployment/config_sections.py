@@ -276,3 +276,11 @@ class Exports:
     small_bytes: int = spec(1_000_000_000, check=checks.not_negative)
     slice: timedelta = spec(timedelta(seconds=30), check=checks.lasting)
     kept_manifests: int = spec(7, check=checks.positive)
+
+
+@dataclass(frozen=True, slots=True)
+class Notifications:
+    """Alerts: after how long one opens, and where links in messages lead."""
+
+    after: timedelta = spec(timedelta(minutes=1), check=checks.lasting)
+    site_url: str = spec("", check=checks.url_or_empty)

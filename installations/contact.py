@@ -128,3 +128,10 @@ def answered_at() -> dict[str, datetime]:
     """By region, when its lakeFS last answered."""
     rows = Contact.objects.filter(service=Service.LAKEFS.value, answered_at__isnull=False)
     return dict(rows.values_list("region", "answered_at"))
+
+
+def asked_lately(now: datetime) -> set[tuple[str, Service]]:
+    """Region and service of all whose answers are of now: of the others nobody knows whether they are in order."""
+    known = set(config.current().regions)
+    rows = Contact.objects.filter(asked_at__gt=now - BELIEVED_FOR, region__in=known)
+    return {(region, Service(service)) for region, service in rows.values_list("region", "service")}

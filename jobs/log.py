@@ -25,7 +25,7 @@ KEPT = 200
 WAITING = 50
 """So many lines wait to be written; of a round that says more in between, the last ones."""
 LONGEST = 1000
-LOGGERS = ("lakemirror", "mirrors", "mirroring", "installations", "jobs", "spark_jobs", "adapters")
+LOGGERS = ("lakemirror", "mirrors", "mirroring", "installations", "notifications", "jobs", "spark_jobs", "adapters")
 log = logging.getLogger("joblog")
 
 

@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "mirrors",
     "mirroring",
     "exports",
+    "notifications",
     "console",
 ]
 AUTH_USER_MODEL = "rbac.User"

@@ -19,6 +19,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("version", health.version, name="version"),
     path("service/replication/v1/", include("console.api_urls")),
     path("service/replication/v1/", include("installations.api_urls")),
+    path("service/replication/v1/", include("notifications.api_urls")),
     path("service/replication/v1/", include("mirrors.api.urls")),
     path("api/v1/", include("rbac.api.urls")),
     path("api/v1/", include("exports.api.urls")),
@@ -30,6 +31,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("rbac.views.urls")),
     path("", include("exports.urls")),
     path("", include("installations.urls")),
+    path("", include("notifications.urls")),
     path("", include("mirrors.urls")),
     path("", include("console.urls")),
 ]

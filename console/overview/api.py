@@ -14,7 +14,6 @@ from rest_framework.views import APIView
 from console import exports_summary
 from console.exports_summary import Summary
 from console.overview.recent_events import Happening, latest
-from console.overview.root_causes import RootCause, needing_by_themselves, root_causes
 from console.overview.summary import is_within, matrix, oldest_unchecked, tell
 from core.installations.outages import OutageKind, Service
 from core.mirroring.rpo import worst_lag
@@ -24,6 +23,7 @@ from jobs.queue_status import QueueReading, queue_readings, troubles
 from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
+from mirrors.status.root_causes import RootCause, needing_by_themselves, root_causes
 from rbac import services as rbac
 from web.openapi import answers
 from web.schemas import many_texts, number_or_null, text_or_null, time_or_null

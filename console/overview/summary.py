@@ -9,7 +9,6 @@ from datetime import datetime
 
 from django.db.models import Min
 
-from console.overview.root_causes import RootCause, is_explained
 from core.mirroring.rpo import in_words, worst_lag
 from core.mirroring.states import NOT_KNOWN, State, Tone
 from core.text.phrases import Phrase, count, say, sentence
@@ -17,8 +16,8 @@ from jobs.queue_status import QueueReading
 from mirrors.models import Commit, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, MirrorQuerySet
 from mirrors.status.mirror import MirrorStatus
+from mirrors.status.root_causes import RootCause, is_explained, needing
 from mirrors.transitions.rpo_breaches import targets
-from mirrors.views.list_query import needing
 
 LOOK_AGAIN = (State.LATE, State.BLOCKED, State.DAMAGED)
 """States in which another look at once may be what helps."""

@@ -12,7 +12,6 @@ from django.views.decorators.http import require_safe
 from console import exports_summary
 from console.exports_summary import Summary
 from console.overview.recent_events import latest
-from console.overview.root_causes import RootCause, needing_by_themselves, root_causes
 from console.overview.summary import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
 from db import clock
 from jobs.deployments import disagreements
@@ -20,6 +19,7 @@ from jobs.queue_status import queue_readings, troubles
 from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
+from mirrors.status.root_causes import RootCause, needing_by_themselves, root_causes
 from mirrors.views.forms import likely_region
 from mirrors.views.tabs import may_see
 from web.pages import whole_or_part

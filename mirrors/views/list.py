@@ -24,8 +24,9 @@ from mirrors.services import settings
 from mirrors.services.validations import validation_ask
 from mirrors.status.fleet import FEW, fleet_statuses, up_to_date
 from mirrors.status.mirror import MirrorStatus, moved_lately
+from mirrors.status.root_causes import needing
 from mirrors.views.forms import likely_region
-from mirrors.views.list_query import COLUMNS, ORDERS, ListQuery, needing
+from mirrors.views.list_query import COLUMNS, ORDERS, ListQuery
 from mirrors.views.tabs import SECTION, may_see
 from web.csv_export import csv_answer
 

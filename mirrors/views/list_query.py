@@ -8,7 +8,7 @@ from typing import Any
 
 from django.http import QueryDict
 
-from core.mirroring.states import State, Tone
+from core.mirroring.states import State
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.status.mirror import MirrorStatus
 from web.serializers import rfc3339
@@ -153,9 +153,3 @@ class ListQuery:
 def _cursor(given: str) -> tuple[int, str] | None:
     rank, colon, name = given.partition(":")
     return (int(rank), name) if colon and rank.lstrip("-").isascii() and rank.lstrip("-").isdigit() else None
-
-
-def needing(readings: Sequence[MirrorStatus]) -> list[MirrorStatus]:
-    """Those that need somebody, the worst first."""
-    urgent = [reading for reading in readings if reading.state.tone is Tone.BAD]
-    return sorted(urgent, key=lambda reading: (-reading.state.severity, -(reading.lag or 0), reading.mirror.name))

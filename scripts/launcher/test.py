@@ -37,6 +37,7 @@ _BESIDE = (
         "installations",
         "jobs",
         "mirrors",
+        "notifications",
         "rbac",
         "web",
     ],

@@ -51,6 +51,7 @@ CASES = {
     "export_edit": ["/exports/{failed}/edit/"],
     "export_delete": ["/exports/{failed}/delete/"],
     "export_repair-drift": ["/exports/{exported}/repair-drift/"],
+    "notifications": ["/notifications/"],
     "installations": ["/installations/"],
     "installation_new": ["/installations/new/"],
     "installation": ["/installations/eu-west-1/", "/installations/mars-1/"],

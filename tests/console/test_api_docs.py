@@ -12,9 +12,10 @@ from django.urls import URLPattern
 from console import api_urls as of_all
 from installations import api_urls as of_installations
 from mirrors.api import urls as of_mirrors
+from notifications import api_urls as of_notifications
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/api.md").read_text()
-URLS = [*of_all.urlpatterns, *of_installations.urlpatterns, *of_mirrors.urlpatterns]
+URLS = [*of_all.urlpatterns, *of_installations.urlpatterns, *of_notifications.urlpatterns, *of_mirrors.urlpatterns]
 METHODS = ("get", "post", "put", "patch", "delete")
 
 

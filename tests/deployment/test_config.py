@@ -61,6 +61,8 @@ TABLE = {
     "exports.small_bytes": 1_000_000_000,
     "exports.slice": timedelta(seconds=30),
     "exports.kept_manifests": 7,
+    "notifications.after": timedelta(minutes=1),
+    "notifications.site_url": "",
     "auth.api.endpoint": "",
     "auth.cache.enabled": False,
     "auth.api.token": "",
@@ -92,6 +94,7 @@ SETTABLE = [
 OTHER = {int: ("7", 7), timedelta: ("90s", timedelta(seconds=90)), bool: ("true", True)}
 OTHER_TEXT = {
     "auth.api.endpoint": "https://auth.example.com/api/v1",
+    "notifications.site_url": "https://lakemirror.example.com",
     "auth.lakefs.region": "us-west-2",
     "auth.openid.scope": "openid email",
     "listen_address": "127.0.0.1:9000",

@@ -100,7 +100,18 @@ def _shift_clocks(by: timedelta) -> None:
 
     import mirroring.duty_kinds  # noqa: F401
 
-    ours = ("lakemirror_site", "console", "mirrors", "mirroring", "installations", "jobs", "web", "db", "deployment")
+    ours = (
+        "lakemirror_site",
+        "console",
+        "mirrors",
+        "mirroring",
+        "notifications",
+        "installations",
+        "jobs",
+        "web",
+        "db",
+        "deployment",
+    )
     for module in list(sys.modules.values()):
         if module is timezone or (module.__name__.startswith(ours) and has_it(module)):
             module.datetime = Shifted  # type: ignore[attr-defined]

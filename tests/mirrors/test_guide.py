@@ -149,6 +149,7 @@ SPOKEN_BY = (
     "mirrors",
     "mirroring",
     "exports",
+    "notifications",
     "console",
     "lakemirror_site",
     "templates",

@@ -65,6 +65,7 @@ installations.see installations.delete: POST installation_delete
 installations.test: POST api-installation-test
 installations.see installations.test: POST installation_test
 
+mirrors.see: GET api-alerts, GET notifications
 mirrors.see: GET metrics, GET api-overview, GET api-jobs, GET api-job, GET api-job-log, GET api-search
 mirrors.see: GET api-all-mirrors, GET api-commit-regions, GET api-mirrors, GET api-mirror, GET api-branches
 mirrors.see: GET api-commits, GET api-commit, GET api-runs, GET api-run, GET api-promotions, GET api-tags, GET api-lag

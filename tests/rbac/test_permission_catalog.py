@@ -38,7 +38,7 @@ TOLD_IN = {
 
 APPS = (
     *("web", "audit", "jobs", "rbac", "installations"),
-    *("mirrors", "mirroring", "exports", "console", "lakemirror_site"),
+    *("mirrors", "mirroring", "exports", "notifications", "console", "lakemirror_site"),
 )
 
 
@@ -52,6 +52,7 @@ def sources() -> Iterator[Path]:
         "mirrors",
         "mirroring",
         "exports",
+        "notifications",
         "console",
         "lakemirror_site",
     ):

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.installations.outages import Outage, outage_phrase, outage_remedy
-from core.mirroring.states import State
+from core.mirroring.states import State, Tone
 from core.text.phrases import Phrase, say, sentences
 from installations import contact
 from mirrors.status.mirror import MirrorStatus
-from mirrors.views.list_query import needing
 
 WAITING = frozenset({State.LATE, State.RETRYING, State.UNKNOWN, State.SYNCING, State.VALIDATING, State.NEW})
 """States that an outage is enough to explain. What is missing, damaged or tampered with has a cause of its own."""
@@ -19,10 +18,12 @@ WAITING = frozenset({State.LATE, State.RETRYING, State.UNKNOWN, State.SYNCING, S
 
 @dataclass(frozen=True, slots=True)
 class RootCause:
-    """An outage and the mirrors with a side in its region, by name."""
+    """An outage and the mirrors with a side in its region, by name. `told`: what is wrong; `phrase`: also what to
+    do."""
 
     outage: Outage
     mirrors: Sequence[str]
+    told: Phrase
     phrase: Phrase
 
 
@@ -33,17 +34,29 @@ def root_causes(readings: Sequence[MirrorStatus], now: datetime) -> list[RootCau
 
 def _cause(outage: Outage, readings: Sequence[MirrorStatus], now: datetime) -> RootCause:
     names = sorted(reading.mirror.name for reading in readings if outage.region in _regions(reading))
-    phrase = sentences(outage_phrase(outage, len(names), now), say(outage_remedy(outage)))
-    return RootCause(outage, names, phrase)
+    told = outage_phrase(outage, len(names), now)
+    return RootCause(outage, names, told, sentences(told, say(outage_remedy(outage))))
 
 
 def _regions(reading: MirrorStatus) -> tuple[str, str]:
     return reading.mirror.source.region, reading.mirror.region
 
 
+def cause_of(reading: MirrorStatus, causes: Sequence[RootCause]) -> RootCause | None:
+    """The outage that is why a mirror waits, if it is one."""
+    regions = _regions(reading) if reading.state in WAITING else ()
+    return next((cause for cause in causes if cause.outage.region in regions), None)
+
+
 def is_explained(reading: MirrorStatus, causes: Sequence[RootCause]) -> bool:
     """Whether an outage is why a mirror waits."""
-    return reading.state in WAITING and any(cause.outage.region in _regions(reading) for cause in causes)
+    return cause_of(reading, causes) is not None
+
+
+def needing(readings: Sequence[MirrorStatus]) -> list[MirrorStatus]:
+    """Those that need somebody, the worst first."""
+    urgent = [reading for reading in readings if reading.state.tone is Tone.BAD]
+    return sorted(urgent, key=lambda reading: (-reading.state.severity, -(reading.lag or 0), reading.mirror.name))
 
 
 def needing_by_themselves(readings: Sequence[MirrorStatus], causes: Sequence[RootCause]) -> list[MirrorStatus]:

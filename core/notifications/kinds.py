@@ -1,0 +1,101 @@
+"""The kinds of alerts: how severe each is, what it is called, and what to do about it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from core.mirroring.states import State
+
+
+class Severity(StrEnum):
+    """How bad an alert is, from the mildest to the worst. As texts they sort the worst first."""
+
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+
+    @property
+    def level(self) -> int:
+        """Larger is worse."""
+        return list(Severity).index(self)
+
+    @property
+    def word(self) -> str:
+        """As a person reads it."""
+        return self.value.capitalize()
+
+
+class AlertKind(StrEnum):
+    """What is wrong, by the code that rules, the API and receivers of messages compare."""
+
+    REGION_DOWN = "region-down"
+    QUEUE_SILENT = "queue-silent"
+    QUEUE_LATE = "queue-late"
+    DEPLOYMENTS_DIFFER = "deployments-differ"
+    MIRROR_LATE = "mirror-late"
+    MIRROR_UNKNOWN = "mirror-unknown"
+    MIRROR_BLOCKED = "mirror-blocked"
+    MIRROR_DAMAGED = "mirror-damaged"
+    MIRROR_TAMPERED = "mirror-tampered"
+    MIRROR_FAILED = "mirror-failed"
+    MIRROR_FROZEN = "mirror-frozen"
+    MIRROR_STOPPED = "mirror-stopped"
+    EXPORT_FAILED = "export-failed"
+    EXPORT_DRIFTED = "export-drifted"
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        if self in _AT_ONCE:
+            return Severity.CRITICAL
+        return Severity.WARNING if self in _WARNINGS else Severity.ERROR
+
+    @property
+    def at_once(self) -> bool:
+        """Whether its alert opens as soon as it is seen: what is damaged doesn't mend by itself."""
+        return self in _AT_ONCE
+
+    @property
+    def word(self) -> str:
+        """Of an alert of this kind, as the head of a line."""
+        return self.value.replace("-", " ").capitalize()
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it, where the alert doesn't know better."""
+        return _REMEDIES[self]
+
+
+_WARNINGS = frozenset({AlertKind.MIRROR_LATE, AlertKind.MIRROR_UNKNOWN, AlertKind.QUEUE_LATE})
+_AT_ONCE = frozenset({AlertKind.MIRROR_DAMAGED, AlertKind.MIRROR_TAMPERED, AlertKind.EXPORT_DRIFTED})
+_REMEDIES = {
+    AlertKind.REGION_DOWN: "Check the region's servers and the network between.",
+    AlertKind.QUEUE_SILENT: "Start the controller and the worker of this queue, and look at their logs.",
+    AlertKind.QUEUE_LATE: "Look at Jobs for what its workers are busy with, or start more of them.",
+    AlertKind.DEPLOYMENTS_DIFFER: "Give all deployments on this database the same value, and restart them.",
+    AlertKind.MIRROR_LATE: "Open the mirror: its page says what it waits for.",
+    AlertKind.MIRROR_UNKNOWN: "Open the mirror: its page says what can't be looked at.",
+    AlertKind.MIRROR_BLOCKED: "Open its backlog: it names what has not arrived, and how to bring it.",
+    AlertKind.MIRROR_DAMAGED: "Open its backlog: bring back what is damaged, then look for it again.",
+    AlertKind.MIRROR_TAMPERED: "Open the mirror: find out who wrote to it, then undo the changes.",
+    AlertKind.MIRROR_FAILED: "Open the mirror: its page says what refuses it.",
+    AlertKind.MIRROR_FROZEN: "Open the mirror: its source is not the one that it was made of.",
+    AlertKind.MIRROR_STOPPED: "Open the mirror: its page says what stopped it.",
+    AlertKind.EXPORT_FAILED: "Mend what is named, then press Repair on the export's page.",
+    AlertKind.EXPORT_DRIFTED: "Press Repair drift on the export's page.",
+}
+
+OF_MIRRORS = {
+    State.LATE: AlertKind.MIRROR_LATE,
+    State.UNKNOWN: AlertKind.MIRROR_UNKNOWN,
+    State.UNPROVEN: AlertKind.MIRROR_UNKNOWN,
+    State.BLOCKED: AlertKind.MIRROR_BLOCKED,
+    State.DAMAGED: AlertKind.MIRROR_DAMAGED,
+    State.TAMPERED: AlertKind.MIRROR_TAMPERED,
+    State.FAILED: AlertKind.MIRROR_FAILED,
+    State.FROZEN: AlertKind.MIRROR_FROZEN,
+    State.STOPPED: AlertKind.MIRROR_STOPPED,
+}
+"""The alert of a mirror in a state; of others there is none."""
+OF_EXPORTS = {State.FAILED: AlertKind.EXPORT_FAILED, State.DAMAGED: AlertKind.EXPORT_DRIFTED}
+"""The same of exports."""

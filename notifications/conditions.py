@@ -1,0 +1,206 @@
+"""What is wrong at this moment, and how each subject is doing that an alert may be about.
+
+Mirrors and exports are read as their pages read them. What an outage or a silent queue explains is given its `cause`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.urls import reverse
+
+from core.installations.outages import Service, outage_remedy
+from core.mirroring.states import NOT_KNOWN, State
+from core.notifications.kinds import OF_EXPORTS, OF_MIRRORS, AlertKind
+from core.notifications.lifecycle import Condition, Standing
+from deployment import config
+from exports.models import Export
+from exports.status.export import ExportSummary, export_statuses
+from installations import contact
+from jobs.deployments import disagreements
+from jobs.duties import queue_name
+from jobs.queue_status import QueueReading, queue_readings
+from mirrors.models import Mirror, MirrorDuty
+from mirrors.status.fleet import fleet_statuses
+from mirrors.status.mirror import MirrorStatus
+from mirrors.status.root_causes import WAITING, RootCause, cause_of, root_causes
+
+UNSURE = NOT_KNOWN | {State.RETRYING}
+"""States of a mirror in which nobody knows whether what was wrong is over."""
+UNSURE_EXPORT = frozenset({State.UNKNOWN, State.RETRYING, State.SYNCING})
+"""The same of an export: a run that goes on has repaired nothing yet."""
+DEPLOYMENTS = "deployments"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A condition with what its alert shows: the subject's name, its region, what to do, the page that helps; the keys
+    of mirror or export, by which it is seen by who may see these."""
+
+    condition: Condition
+    name: str
+    link: str
+    remedy: str
+    region: str = ""
+    mirror: int | None = None
+    export: int | None = None
+
+
+@dataclass(slots=True)
+class Observation:
+    """One look at everything: what is wrong, and how subjects are doing; those that are not in it are gone."""
+
+    troubles: list[Trouble] = field(default_factory=list)
+    standings: dict[str, Standing] = field(default_factory=dict)
+
+
+def observe(now: datetime) -> Observation:
+    """Look at regions, queues, deployments, mirrors and exports; raises what a database may raise."""
+    seen = Observation()
+    readings = fleet_statuses(Mirror.objects.live(), now)
+    causes, queues = root_causes(readings, now), queue_readings(now)
+    _regions(seen, causes, now)
+    _queues(seen, queues)
+    _deployments(seen)
+    _mirrors(seen, readings, causes, {queue.name for queue in queues if queue.silent})
+    _exports(seen, export_statuses(list(Export.objects.filter(deleting=False)), now))
+    return seen
+
+
+# --- regions, queues, deployments -------------------------------------------------------------------------------------
+
+
+def _regions(seen: Observation, causes: Sequence[RootCause], now: datetime) -> None:
+    asked = contact.asked_lately(now)
+    for region in config.current().regions:
+        for service in Service:
+            told = f"{service.word.capitalize()} of {region} answers."
+            seen.standings[region_subject(region, service)] = Standing(told, sure=(region, service) in asked)
+    for cause in causes:
+        outage = cause.outage
+        condition = Condition(
+            kind=AlertKind.REGION_DOWN,
+            subject=region_subject(outage.region, outage.service),
+            sentence=str(cause.told),
+            since=outage.since,
+        )
+        name = f"{outage.service.name_alone} of {outage.region}"
+        link = reverse("installation", args=[outage.region])
+        remedy = outage_remedy(outage)
+        seen.troubles.append(Trouble(condition=condition, name=name, link=link, remedy=remedy, region=outage.region))
+
+
+def region_subject(region: str, service: Service) -> str:
+    """A service of a region, as the subject of an alert."""
+    return f"region/{region}/{service}"
+
+
+def _queues(seen: Observation, queues: Sequence[QueueReading]) -> None:
+    for queue in queues:
+        subject = queue_subject(queue.name)
+        seen.standings[subject] = Standing(queue.trouble or f"The queue {queue.name} has a worker.")
+        if queue.trouble:
+            kind = AlertKind.QUEUE_SILENT if queue.silent else AlertKind.QUEUE_LATE
+            condition = Condition(kind=kind, subject=subject, sentence=queue.trouble, since=queue.oldest_due)
+            name, link = f"Queue {queue.name}", reverse("jobs")
+            seen.troubles.append(Trouble(condition=condition, name=name, link=link, remedy=kind.remedy))
+
+
+def queue_subject(name: str) -> str:
+    """A queue, as the subject of an alert."""
+    return f"queue/{name}"
+
+
+def _deployments(seen: Observation) -> None:
+    seen.standings[DEPLOYMENTS] = Standing("All deployments on this database are told the same.")
+    if differing := disagreements():
+        kind = AlertKind.DEPLOYMENTS_DIFFER
+        condition = Condition(kind=kind, subject=DEPLOYMENTS, sentence=" ".join(differing))
+        seen.troubles.append(Trouble(condition=condition, name="Deployments", link=reverse("home"), remedy=kind.remedy))
+
+
+# --- mirrors ----------------------------------------------------------------------------------------------------------
+
+
+def _mirrors(
+    seen: Observation, readings: Sequence[MirrorStatus], causes: Sequence[RootCause], silent: set[str]
+) -> None:
+    queues = _QueuesOfRegions(silent)
+    for reading in readings:
+        mirror = reading.mirror
+        subject = f"mirror/{mirror.name}"
+        told = f"{reading.state.word}: {reading.sentence}"
+        seen.standings[subject] = Standing(told, sure=reading.state not in UNSURE)
+        kind = OF_MIRRORS.get(reading.state)
+        if kind is None:
+            continue
+        condition = Condition(
+            kind=kind, subject=subject, sentence=reading.sentence, cause=_cause(reading, causes, queues)
+        )
+        trouble = Trouble(
+            condition=condition,
+            name=mirror.name,
+            link=_page_of(mirror, kind),
+            remedy=kind.remedy,
+            region=mirror.region,
+            mirror=mirror.pk,
+        )
+        seen.troubles.append(trouble)
+
+
+def _page_of(mirror: Mirror, kind: AlertKind) -> str:
+    backlog = kind in (AlertKind.MIRROR_BLOCKED, AlertKind.MIRROR_DAMAGED)
+    return reverse("mirror_backlog" if backlog else "mirror", args=[mirror.name])
+
+
+def _cause(reading: MirrorStatus, causes: Sequence[RootCause], queues: _QueuesOfRegions) -> str:
+    """The subject of what explains that a mirror waits, or ""."""
+    if cause := cause_of(reading, causes):
+        return region_subject(cause.outage.region, cause.outage.service)
+    if reading.state in WAITING:
+        return next(map(queue_subject, queues.silent_of(reading.mirror.region)), "")
+    return ""
+
+
+class _QueuesOfRegions:
+    """The silent ones of those that work for a region; asked for each region once."""
+
+    def __init__(self, silent: set[str]) -> None:
+        self._silent = silent
+        self._known: dict[str, list[str]] = {}
+
+    def silent_of(self, region: str) -> list[str]:
+        if self._silent and region not in self._known:
+            names = [queue_name(kind, region) for kind in (MirrorDuty.PROMOTE, MirrorDuty.VALIDATE)]
+            self._known[region] = [name for name in names if name in self._silent]
+        return self._known.get(region, [])
+
+
+# --- exports ----------------------------------------------------------------------------------------------------------
+
+
+def _exports(seen: Observation, readings: Sequence[ExportSummary]) -> None:
+    for reading in readings:
+        export, told = reading.export, reading.told
+        subject = f"export/{export.pk}"
+        words = f"{told.word}: {told.sentence}"
+        seen.standings[subject] = Standing(words, told.state not in UNSURE_EXPORT, export.succeeded_at)
+        kind = OF_EXPORTS.get(told.state)
+        if kind is None:
+            continue
+        trouble = Trouble(
+            condition=Condition(kind=kind, subject=subject, sentence=str(told.sentence)),
+            name=f"{export.repository} · {export.branch}",
+            link=reverse("export", args=[export.pk]),
+            remedy=kind.remedy,
+            region=export.region,
+            export=export.pk,
+        )
+        seen.troubles.append(trouble)
+
+
+def by_key(troubles: Sequence[Trouble]) -> Mapping[tuple[str, str], Trouble]:
+    """By what makes an alert the same: its kind and subject."""
+    return {(trouble.condition.kind.value, trouble.condition.subject): trouble for trouble in troubles}

@@ -1,0 +1,36 @@
+"""The page of notifications: what is wrong now, and what was lately. It works without scripts."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from core.text.phrases import count
+from db import clock
+from mirrors.views.tabs import may_see
+from notifications.status import alerts_seen_by
+from web.pages import whole_or_part
+
+SHOWN = 200
+CLOSED = 20
+
+
+@never_cache
+@require_safe
+@may_see
+def notifications(request: HttpRequest) -> HttpResponse:
+    """Alerts that are open, the worst first, and the last ones that closed."""
+    seen = alerts_seen_by(request.user)
+    open_now = list(seen.open().order_by("severity", "opened_at", "pk")[: SHOWN + 1])
+    context = {
+        "section": "notifications",
+        "now": clock.now(),
+        "open": open_now[:SHOWN],
+        "count": f"More than {SHOWN} alerts" if len(open_now) > SHOWN else count(len(open_now), "alert"),
+        "changes": ", ".join(f"{alert.name}: {alert.word}" for alert in open_now[:SHOWN]),
+        "closed": seen.filter(closed_at__isnull=False).order_by("-closed_at", "-pk")[:CLOSED],
+    }
+    page, part = "notifications/list.html", "notifications/_alerts.html"
+    return render(request, whole_or_part(request, page, part), context)
