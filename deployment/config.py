@@ -294,6 +294,7 @@ def development(environ: Mapping[str, str] | None = None) -> Config:
         "blockstore": {"type": "s3"},
         "stores": stores,
         "validator": {"cooldown_on_missing": "5s"},
+        "notifications": {"private_addresses": True},
         "auth": {"encrypt": {"secret_key": _machine_key(var)}},
         "source_lakefs_access_key_id": keys["access_key_id"],
         "source_lakefs_secret_access_key": keys["secret_access_key"],

@@ -280,7 +280,8 @@ class Exports:
 
 @dataclass(frozen=True, slots=True)
 class Notifications:
-    """Alerts: after how long one opens, and where links in messages lead."""
+    """Alerts: after how long one opens, where links lead, and whether messages may go to our own network."""
 
     after: timedelta = spec(timedelta(minutes=1), check=checks.lasting)
     site_url: str = spec("", check=checks.url_or_empty)
+    private_addresses: bool = spec(False)

@@ -41,6 +41,7 @@ def secrets_of(settings: config.Config) -> Iterator[str]:
             yield base64.b64encode(f"{keys.access_key_id}:{keys.secret_access_key.reveal()}".encode()).decode()
     yield settings.derived_key("executors")
     yield settings.derived_key("installations")
+    yield settings.derived_key("notifications")
 
 
 def _in(value: Any) -> Iterator[str]:

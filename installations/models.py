@@ -84,18 +84,18 @@ class Installation(models.Model):
         return self.sealed.split(".")[1:2] == [sealers()[0].key_id]
 
 
-def sealers() -> list[Sealer]:
-    """That of auth.encrypt.secret_key, then that of the key before, if it is told."""
-    return [_sealer(key) for key in _keys()]
+def sealers(purpose: str = "installations") -> list[Sealer]:
+    """That of auth.encrypt.secret_key, then that of the key before, if it is told; for one purpose."""
+    return [_sealer(key) for key in _keys(purpose)]
 
 
-def _keys() -> Iterator[str]:
-    yield config.from_file().derived_key("installations")
+def _keys(purpose: str) -> Iterator[str]:
+    yield config.from_file().derived_key(purpose)
     if old := os.environ.get(OLD_KEY):
-        yield config.derived(old, "installations")
+        yield config.derived(old, purpose)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _sealer(key: str) -> Sealer:
     return Sealer(key)
 

@@ -209,6 +209,21 @@ def _audit(actor: Any, right: rbac.Right, verb: Verb, before: Any, after: Any, r
     rbac.audit(actor=actor, right=right, verb=verb, before=before or None, after=after or None, reason=reason)
 
 
+Rotate = Callable[[], tuple[list[str], list[str], list[Unreadable]]]
+"""Seals with the key of now: the names of what was done, of what was done already, and what can't be opened."""
+_sealed: dict[str, Rotate] = {}
+
+
+def register_sealed(noun: str, rotate: Rotate) -> None:
+    """Let an app say how its secrets are sealed anew when the key changes; `noun`: what one of them is."""
+    _sealed[noun] = rotate
+
+
+def sealed() -> list[tuple[str, Rotate]]:
+    """All whose secrets are in the database, installations first."""
+    return [("installation", rotate), *_sealed.items()]
+
+
 def rotate() -> tuple[list[str], list[str], list[Unreadable]]:
     """Seal secrets with the key of now that the one before opens: regions done, regions that were done already, and
     what can't be opened. A row at a time, so that it may be broken off and begun again."""

@@ -2,8 +2,12 @@
 
 from django.urls import path
 
-from notifications import api
+from notifications import api, channel_api
 
 urlpatterns = [
     path("alerts", api.Alerts.as_view(), name="api-alerts"),
+    path("channels", channel_api.Channels.as_view(), name="api-channels"),
+    path("channels/<str:channel>", channel_api.ChannelDetail.as_view(), name="api-channel"),
+    path("channels/<str:channel>/test", channel_api.ChannelTested.as_view(), name="api-channel-test"),
+    path("channels/<str:channel>/deliveries", channel_api.Deliveries.as_view(), name="api-deliveries"),
 ]

@@ -8,8 +8,16 @@ class NotificationsConfig(AppConfig):
 
     def ready(self) -> None:
         """Make the duties known, and have the controller see to their rows."""
-        from jobs import housekeeping, kinds
-        from notifications import rounds
+        from installations.services import register_sealed
+        from jobs import housekeeping
+        from jobs.kinds import DutyKind, register
+        from notifications import delivery, permissions, rounds, services
 
         housekeeping.register(rounds.look_round)
-        kinds.register(kinds.DutyKind(rounds.DUTY, rounds.watch, lambda: rounds.SECONDS, rounds.needed))
+        housekeeping.register(delivery.look_round)
+        register(
+            DutyKind(rounds.DUTY, rounds.watch, lambda: rounds.SECONDS, rounds.needed),
+            DutyKind(delivery.DUTY, delivery.deliver, lambda: delivery.SECONDS, delivery.needed),
+        )
+        permissions.register_notifications()
+        register_sealed("channel", services.rotate)

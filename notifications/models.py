@@ -1,13 +1,22 @@
-"""Alerts, and what happened to them."""
+"""Alerts and what happened to them; channels, and what was sent by each."""
 
 from __future__ import annotations
 
-from django.db import models
-from django.db.models import Q
+import json
+import uuid
+from datetime import datetime
+from typing import Any
 
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+
+from adapters.sealing import OtherKey, Tampered
+from core.errors import Unreadable
+from core.notifications.channels import ChannelSecrets, ChannelWish, target_of
 from core.notifications.kinds import AlertKind, Severity
 from core.notifications.lifecycle import Known
 from db.fields import ExactTextField
+from installations.models import OLD_KEY, sealers
 
 
 class AlertQuerySet(models.QuerySet):
@@ -108,3 +117,119 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.alert} {self.verb}"
+
+
+class Channel(models.Model):
+    """Where messages go. The address and the secret are sealed together with the name: in another row they can't be
+    opened."""
+
+    name = models.CharField(max_length=63, unique=True)
+    kind = models.CharField(max_length=16, help_text="by core.notifications.channels")
+    enabled = models.BooleanField(default=True)
+    target = models.CharField(max_length=300, help_text="what may be shown of the address: scheme and host")
+    sealed = models.TextField(help_text="the address and the signing secret")
+    version = models.BigIntegerField(default=1, help_text="counts changes")
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def wish(self) -> ChannelWish:
+        """Its settings."""
+        return ChannelWish(self.name, self.kind, self.enabled)
+
+    def put(self, wish: ChannelWish, secrets: ChannelSecrets) -> None:
+        """Take settings and secrets; nothing is saved."""
+        self.name, self.kind, self.enabled = wish.name, wish.kind, wish.enabled
+        self.target = target_of(secrets.url)
+        self.sealed = sealers(SEALED_FOR)[0].seal(json.dumps([secrets.url, secrets.signing_secret]), self._about)
+
+    def secrets(self) -> ChannelSecrets:
+        """Its secrets, opened with the key of now or the one before. Raises Unreadable."""
+        for sealer in sealers(SEALED_FOR):
+            try:
+                return ChannelSecrets(*json.loads(sealer.open(self.sealed, self._about)))
+            except OtherKey:
+                continue
+            except Tampered:
+                raise Unreadable(
+                    f"the row of the channel '{self.name}' was changed by something other than LakeMirror, so its "
+                    "secrets are not used",
+                    hint="Find out who writes to the database; then edit the channel and type its secrets again",
+                ) from None
+        raise Unreadable(
+            f"the secrets of the channel '{self.name}' were sealed with another auth.encrypt.secret_key",
+            hint=f"Give the old key as {OLD_KEY} and run manage.py rotate_secrets, or type the secrets again",
+        )
+
+    @property
+    def is_of_now(self) -> bool:
+        """Whether the key of now opens it, without that of before."""
+        return self.sealed.split(".")[1:2] == [sealers(SEALED_FOR)[0].key_id]
+
+    @property
+    def _about(self) -> str:
+        return f"channel {self.name}"
+
+
+SEALED_FOR = "notifications"
+
+
+class DeliveryQuerySet(models.QuerySet):
+    def waiting(self) -> DeliveryQuerySet:
+        """Those that have neither arrived nor been given up."""
+        return self.filter(state=Delivery.State.WAITING)
+
+    def due(self, now: datetime) -> DeliveryQuerySet:
+        """Those that are to be sent now, the oldest first. What happened to an alert is told in order: nothing of it is
+        sent while something before waits."""
+        before = Delivery.objects.waiting().filter(
+            channel=OuterRef("channel"), event__alert=OuterRef("event__alert"), pk__lt=OuterRef("pk")
+        )
+        return self.waiting().filter(~Exists(before), due_at__lte=now).order_by("due_at", "pk")
+
+    def claim(self, pk: int, *, tries: int, now: datetime) -> bool:
+        """Write down that it is about to be sent once more; false if somebody else has, or it is over."""
+        return self.waiting().filter(pk=pk, tries=tries).update(tries=tries + 1, tried_at=now) == 1
+
+    def note(self, pk: int, *, tries: int, **outcome: Any) -> bool:
+        """Write down what came of the try that was claimed as this one; false if there was another since."""
+        return self.waiting().filter(pk=pk, tries=tries).update(**outcome) == 1
+
+
+class Delivery(models.Model):
+    """An event on its way to a channel: made with the event, sent by the channel's duty. Its `uid` is the same in each
+    try, so that a receiver can tell one that it has already."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        SENT = "sent"
+        GIVEN_UP = "given_up", "given up"
+
+    event = models.ForeignKey(Event, models.CASCADE, related_name="deliveries")
+    channel = models.ForeignKey(Channel, models.CASCADE, related_name="deliveries")
+    uid = models.UUIDField(default=uuid.uuid4, unique=True)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.WAITING)
+    tries = models.IntegerField(default=0)
+    tried_at = models.DateTimeField(null=True)
+    due_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    log = models.JSONField(default=list, help_text="the last tries: at, seconds, answer")
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["event", "channel"], name="delivery_once")]
+        indexes = [models.Index(fields=["channel", "state", "due_at"], name="delivery_due")]
+
+    def __str__(self) -> str:
+        return str(self.uid)
+
+    @property
+    def answer(self) -> str:
+        """What the last try got; "" before there was one that ended."""
+        return str(self.log[-1]["answer"]) if self.log else ""

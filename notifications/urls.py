@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from notifications import views
+from notifications import channel_views, views
 
 urlpatterns = [
     path("notifications/", views.notifications, name="notifications"),
+    path("notifications/channels/new/", channel_views.channel_new, name="channel_new"),
+    path("notifications/channels/<str:channel>/", channel_views.channel_detail, name="channel"),
+    path("notifications/channels/<str:channel>/edit/", channel_views.channel_edit, name="channel_edit"),
+    path("notifications/channels/<str:channel>/test/", channel_views.channel_tested, name="channel_test"),
+    path("notifications/channels/<str:channel>/delete/", channel_views.channel_deleted, name="channel_delete"),
 ]

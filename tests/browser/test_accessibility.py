@@ -23,6 +23,7 @@ from tests.exports.test_pages import an_export
 from tests.exports.test_pages import failed as a_failed_export
 from tests.mirrors.factories import make_company, make_installation, make_measures
 from tests.mirrors.harness import deployment
+from tests.notifications.factories import make_alerts, make_channel
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -52,6 +53,10 @@ CASES = {
     "export_delete": ["/exports/{failed}/delete/"],
     "export_repair-drift": ["/exports/{exported}/repair-drift/"],
     "notifications": ["/notifications/"],
+    "channel_new": ["/notifications/channels/new/"],
+    "channel": ["/notifications/channels/pager/"],
+    "channel_edit": ["/notifications/channels/pager/edit/"],
+    "channel_delete": ["/notifications/channels/pager/delete/"],
     "installations": ["/installations/"],
     "installation_new": ["/installations/new/"],
     "installation": ["/installations/eu-west-1/", "/installations/mars-1/"],
@@ -142,6 +147,8 @@ def addresses() -> list[str]:
         "exporting": an_export_that_goes_on().pk,
     }
     make_installation()
+    make_channel()
+    make_alerts()
     shown = [address for name, some in CASES.items() if name != "login" for address in some]
     return [address.format(**places) for address in shown]
 

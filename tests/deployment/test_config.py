@@ -63,6 +63,7 @@ TABLE = {
     "exports.kept_manifests": 7,
     "notifications.after": timedelta(minutes=1),
     "notifications.site_url": "",
+    "notifications.private_addresses": False,
     "auth.api.endpoint": "",
     "auth.cache.enabled": False,
     "auth.api.token": "",

@@ -50,6 +50,8 @@ SECRETS = {
     "an access key's": "zq7-secret-of-an-access-key-that-is-long-enough",
     "an added lakeFS's": "zq8-lakefs-of-mars",
     "an added store's": "zq9-store-of-mars",
+    "a channel's address": "zqa-path-of-a-channel",
+    "what a channel signs with": "zqb-signing-secret-of-a-channel",
 }
 HOOK = SECRETS["the webhook's"]
 KEY_SECRET = SECRETS["an access key's"]
@@ -163,6 +165,20 @@ def live(echo: str, olga: Client, program: Client) -> Iterator[tuple[str, HttpRe
     ):
         headers = {"Idempotency-Key": f"{path}-{len(str(given))}"}
         yield path, program.post(f"{API}/{path}", given, content_type="application/json", headers=headers)
+    channel = {
+        "name": "pager",
+        "url": echo + "/" + SECRETS["a channel's address"],
+        "signing_secret": SECRETS["what a channel signs with"],
+    }
+    yield "a wrong channel", olga.post("/notifications/channels/new/", channel | {"name": "a b"})
+    yield "a channel", olga.post("/notifications/channels/new/", channel | {"enabled": "on"}, follow=True)
+    yield "its test", olga.post("/notifications/channels/pager/test/", follow=True)
+    for path, given in (
+        ("channels", channel | {"name": "b", "url": channel["url"].replace("http", "ftp")}),
+        ("channels", channel | {"name": "b", "nonsense": channel["url"]}),
+        ("channels/pager/test", {}),
+    ):
+        yield path, program.post(f"{API}/{path}", given, content_type="application/json")
     put = {**body, "lakefs_access_key_id": "AKIAMARS2"}
     del put["region"]
     yield "PUT", program.put(f"{API}/installations/mars-1", put, content_type="application/json")
@@ -180,7 +196,12 @@ def pages() -> Iterator[str]:
         for page in inner:
             if isinstance(page, URLPattern):
                 path = str(page.pattern)
-                for name, value in {"<str:name>": "lake-eu", "<str:region>": "mars-1", "<int:duty>": "1"}.items():
+                for name, value in {
+                    "<str:name>": "lake-eu",
+                    "<str:region>": "mars-1",
+                    "<int:duty>": "1",
+                    "<str:channel>": "pager",
+                }.items():
                     path = path.replace(name, value)
                 yield "/" + path.replace("<str:job>", "duty-1").replace("<", "%3C").replace(">", "%3E")
     yield from ("/nix/", "/installations/us-east-1/", "/%00", "/jobs/?kind=x")
@@ -188,10 +209,12 @@ def pages() -> Iterator[str]:
 
 def calls() -> Iterator[str]:
     """Every GET of the API."""
-    real = {"repository": "lake", "mirror_id": "lake-eu", "region": "mars-1", "job": "duty-1", "branch": "main"}
+    real = {"repository": "lake", "mirror_id": "lake-eu", "region": "mars-1", "job": "duty-1", "branch": "main"} | {
+        "channel": "pager"
+    }
     for path, methods in document()["paths"].items():
         if "get" in methods:
-            for name in ("repository", "mirror_id", "region", "job", "branch", "commit", "number", "waiver"):
+            for name in ("repository", "mirror_id", "region", "job", "branch", "commit", "number", "waiver", "channel"):
                 path = path.replace("{" + name + "}", str(real.get(name, "1")))
             yield path
 

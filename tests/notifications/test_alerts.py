@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
@@ -88,12 +90,6 @@ def test_an_export_that_one_may_not_see_has_no_alert_for_one(told: None, teammat
     assert Api(teammate).call("GET", ALERTS)[1]["results"] == []
 
 
-def test_links_are_whole_where_the_site_is_configured(told: None, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
-    from deployment import config
-
-    here = config.current()
-    there = replace(here, notifications=replace(here.notifications, site_url="https://lake.example.com/"))
-    monkeypatch.setattr(config, "current", lambda: there)
+def test_links_are_whole_where_the_site_is_configured(told: None, api: Api, tell: Any) -> None:
+    tell(site_url="https://lake.example.com/")
     assert api.call("GET", ALERTS)[1]["results"][0]["url"] == "https://lake.example.com/mirrors/lake-eu/"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -11,7 +11,6 @@ import pytest
 from core.errors import Unreachable
 from core.notifications.kinds import AlertKind, Severity
 from db import clock
-from deployment import config
 from installations.models import Contact
 from jobs.models import Deployment as Announced
 from jobs.models import Duty
@@ -28,11 +27,6 @@ from tests.notifications.rounds import MIRROR, Rounds, events, open_kinds, seen,
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def looks() -> Rounds:
-    return Rounds(clock.now())
-
-
 def test_what_lasts_for_a_minute_opens_one_alert(looks: Rounds) -> None:
     for seconds in (0, 10, 50):
         looks.at(seconds, seen(trouble()))
@@ -43,10 +37,8 @@ def test_what_lasts_for_a_minute_opens_one_alert(looks: Rounds) -> None:
     assert Alert.objects.get().since == looks.start
 
 
-def test_an_alert_opens_after_the_time_that_was_told(looks: Rounds, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = config.current()
-    told = replace(here, notifications=replace(here.notifications, after=timedelta(seconds=20)))
-    monkeypatch.setattr(config, "current", lambda: told)
+def test_an_alert_opens_after_the_time_that_was_told(looks: Rounds, tell: Any) -> None:
+    tell(after=timedelta(seconds=20))
     looks.at(0, seen(trouble()))
     looks.at(10, seen(trouble()))
     assert not events()

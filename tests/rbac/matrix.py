@@ -53,6 +53,17 @@ access.policy-change: PUT api-policy
 access.policy access.policy-change: GET policy_edit, POST policy_edit
 access.policy-delete: DELETE api-policy, GET policy_delete, POST policy_delete
 
+channels.see: GET api-channels, GET api-channel, GET api-deliveries
+channels.see: GET channel, GET channel_new, GET channel_edit, GET channel_delete
+channels.create: POST api-channels
+channels.see channels.create: POST channel_new
+channels.change: PUT api-channel
+channels.see channels.change: POST channel_edit
+channels.delete: DELETE api-channel
+channels.see channels.delete: POST channel_delete
+channels.test: POST api-channel-test
+channels.see channels.test: POST channel_test
+
 installations.see: GET api-installations, GET api-installation, GET installations, GET installation
 installations.see: GET api-installation-policy
 installations.see: GET installation_new, GET installation_edit, GET installation_delete

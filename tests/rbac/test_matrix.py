@@ -21,10 +21,12 @@ from django.utils import timezone
 from audit.models import AuditEvent
 from core.access.policies import Verdict
 from core.installations.settings import Secrets, Wish
+from core.notifications.channels import ChannelSecrets, ChannelWish
 from installations import refresh
 from installations.services import installation_create
 from jobs.models import Duty
 from mirrors.models import Mirror, Run, Validation, Waiver
+from notifications.services import channel_create
 from rbac import permission_catalog, services
 from rbac.keys import rate_limit
 from rbac.models import Policy, User
@@ -45,6 +47,7 @@ INSTALLATION = {
     "lakefs_secret_access_key": "B",
     "store_access": "chain",
 }
+CHANNEL = {"url": "http://127.0.0.1:9/hook", "signing_secret": "a-secret-of-sixteen"}
 STATEMENT = [{"effect": "allow", "action": ["fs:ReadObject"], "resource": "*"}]
 
 
@@ -87,6 +90,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
     a_run(export, phase="copy", outcome="export-failed", failed=1, ended_at=now)
     wish = Wish("mars-1", lakefs_endpoint="http://lakefs.mars", lakefs_access_key_id="A", store_access="chain")
     installation_create(actor=olga, wish=wish, secrets=Secrets("s"))
+    channel_create(actor=olga, wish=ChannelWish("pager"), secrets=ChannelSecrets(*CHANNEL.values()))
     refresh.read()
     services.policy_put(actor="system:tests", document={"id": "Reads", "statement": STATEMENT})
     key = services.key_create(actor="system:tests", user=thea).key.key_id
@@ -111,6 +115,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
         "session": "0" * 16,
         "handle": "0" * 16,
         "region": "mars-1",
+        "channel": "pager",
         "uidb64": "Mg",
         "token": "a-b",
     }
@@ -165,6 +170,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST group_new": {"name": "Una"},
     "POST api-policies": {"id": "Una", "statement": STATEMENT},
     "POST policy_new": {"mode": "json", "text": json.dumps({"id": "Una", "statement": STATEMENT})},
+    "POST api-channels": {"name": "pager-2"} | CHANNEL,
+    "POST channel_new": {"name": "pager-2"} | CHANNEL,
     "POST api-installations": {"region": "mars-2"} | INSTALLATION,
     "POST api-simulate": {"action": "fs:ReadObject", "arn": "*"},
     "POST user_group": {"group": "Viewers"},

@@ -1,4 +1,4 @@
-"""Seal the secrets of installations with the auth.encrypt.secret_key of now."""
+"""Seal the secrets of the database with the auth.encrypt.secret_key of now."""
 
 from __future__ import annotations
 
@@ -9,25 +9,33 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.text.phrases import count
 from installations.models import OLD_KEY
-from installations.services import rotate
+from installations.services import Rotate, sealed
 
 
 class Command(BaseCommand):
     help = (
-        "Seal the secrets of installations with the auth.encrypt.secret_key of now. The key before is taken from "
-        f"{OLD_KEY} in the environment. May be broken off and begun again."
+        "Seal the secrets of installations and channels with the auth.encrypt.secret_key of now. The key before is "
+        f"taken from {OLD_KEY} in the environment. May be broken off and begun again."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        failed = [problem for noun, rotate in sealed() if (problem := self._rotate(noun, rotate))]
+        if failed:
+            hint = "" if os.environ.get(OLD_KEY) else f" ({OLD_KEY} is not set)"
+            raise CommandError(
+                f"the secrets of {' and '.join(failed)} can't be opened{hint}; nothing of theirs was changed"
+            )
+
+    def _rotate(self, noun: str, rotate: Rotate) -> str:
+        """How many of a kind can't be opened, in words; "" if all can."""
         done, already, lost = rotate()
-        for region in done:
-            self.stdout.write(f"{region}: sealed with the key of now")
-        for region in already:
-            self.stdout.write(f"{region}: was sealed with it already")
+        for name in done:
+            self.stdout.write(f"{name}: sealed with the key of now")
+        for name in already:
+            self.stdout.write(f"{name}: was sealed with it already")
         for error in lost:
             self.stderr.write(str(error))
         if lost:
-            hint = "" if os.environ.get(OLD_KEY) else f" ({OLD_KEY} is not set)"
-            number = count(len(lost), "installation")
-            raise CommandError(f"the secrets of {number} can't be opened{hint}; nothing of theirs was changed")
-        self.stdout.write(f"done: {count(len(done) + len(already), 'installation')}")
+            return count(len(lost), noun)
+        self.stdout.write(f"done: {count(len(done) + len(already), noun)}")
+        return ""

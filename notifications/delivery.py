@@ -1,0 +1,144 @@
+"""The duty `notify` of each channel: sends what waits, one after the other, and notes what came of each try.
+
+A delivery is claimed before it is sent. Who is killed between sending and noting leaves it waiting: it is sent once
+more, by the same id, so that nothing is lost and a receiver can drop what it has already.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adapters import webhooks
+from core.errors import LakeMirrorError
+from core.notifications.channels import ChannelSecrets
+from core.notifications.retries import next_try
+from core.notifications.signing import DELIVERY, SIGNATURE, signature
+from core.redaction import without_known
+from core.text.phrases import count
+from db import clock
+from deployment import config
+from jobs import duties
+from jobs.lease import DutyOutcome, Lease
+from jobs.models import Duty
+from notifications.models import Channel, Delivery
+from notifications.outbox import DUTY
+from web.serializers import rfc3339
+
+SECONDS = 10.0
+AT_A_TIME = 50
+LOGGED = 20
+"""So many tries of a delivery are kept."""
+MARGIN = 2 * webhooks.SECONDS
+"""The lease has to last for longer than a try."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a try came to: whether the message was taken, what was answered, and how long that took, in seconds."""
+
+    taken: bool
+    answer: str
+    seconds: float
+
+
+def look_round() -> None:
+    """By each controller: every channel has its duty."""
+    present = set(Duty.objects.filter(kind=DUTY).values_list("subject", flat=True))
+    for channel in Channel.objects.exclude(pk__in=present).values_list("pk", flat=True):
+        duties.ensure(DUTY, channel, config.current().region)
+
+
+def needed(regions: list[str]) -> Any:
+    """Any deployment may send."""
+    return Channel.objects.values_list("pk", flat=True)
+
+
+def deliver(lease: Lease) -> DutyOutcome:
+    """One round: what is due for a channel, the oldest first, up to the first that it does not take."""
+    channel = Channel.objects.filter(pk=lease.duty.subject).first()
+    if channel is None:
+        Duty.objects.filter(pk=lease.duty.pk).delete()
+        return DutyOutcome("there is no such channel any more")
+    now = clock.now()
+    if not channel.enabled:
+        number = channel.deliveries.waiting().update(state=Delivery.State.GIVEN_UP, ended_at=now)
+        return DutyOutcome(f"it is disabled; {count(number, 'message')} given up")
+    sent = 0
+    for delivery in channel.deliveries.due(now).select_related("event")[:AT_A_TIME]:
+        lease.fence(MARGIN)
+        outcome = attempt(channel, delivery)
+        if outcome is not None and not outcome.taken:
+            return DutyOutcome(f"{sent} sent; then: {outcome.answer}", whole=False)
+        sent += outcome is not None
+    return DutyOutcome(f"{sent} sent", 0.0 if sent == AT_A_TIME else None)
+
+
+def attempt(channel: Channel, delivery: Delivery) -> Outcome | None:
+    """Claim it, send it, note what came of it; None when somebody else was quicker."""
+    if not Delivery.objects.claim(delivery.pk, tries=delivery.tries, now=clock.now()):
+        return None
+    event = delivery.event
+    outcome = send(channel, str(delivery.uid), event.verb, event.at, event.message)
+    _note(delivery, delivery.tries + 1, outcome)
+    return outcome
+
+
+def send(channel: Channel, uid: str, verb: str, at: datetime, alert: Any) -> Outcome:
+    """One try, now. Errors are its answer, without what is secret."""
+    message = {
+        "id": uid,
+        "event": verb,
+        "at": rfc3339(at),
+        "organization": config.current().organization_id,
+        "alert": alert,
+    }
+    body, began = json.dumps(message).encode(), time.monotonic()
+    secrets = ChannelSecrets()
+    try:
+        secrets = channel.secrets()
+        answer = webhooks.post(
+            secrets.url,
+            body,
+            {
+                "Content-Type": "application/json",
+                DELIVERY: uid,
+                SIGNATURE: signature(secrets.signing_secret, body, int(clock.now().timestamp())),
+            },
+            private=config.current().notifications.private_addresses,
+        )
+        taken, told = answer.taken, _told(answer)
+    except LakeMirrorError as error:
+        taken, told = False, str(error)
+    return Outcome(taken, _without(told, secrets), round(time.monotonic() - began, 3))
+
+
+def _told(answer: webhooks.Answer) -> str:
+    """A receiver's answer in words."""
+    said = " ".join(answer.text.split())[:200]
+    if 300 <= answer.status < 400:
+        return f"{answer.status}: it leads elsewhere, and redirects are not followed. Give the address that answers"
+    return f"{answer.status}: {said}" if said else str(answer.status)
+
+
+def _without(text: str, secrets: ChannelSecrets) -> str:
+    """Without the secret, and without what of the address is not shown anywhere."""
+    scheme, _, rest = secrets.url.partition("://")
+    path = rest.partition("/")[2]
+    return without_known(text, [one for one in (secrets.url, path, secrets.signing_secret, scheme and rest) if one])
+
+
+def _note(delivery: Delivery, tries: int, outcome: Outcome) -> None:
+    now = clock.now()
+    line = {"at": rfc3339(now), "seconds": outcome.seconds, "answer": outcome.answer}
+    changes: dict[str, Any] = {"log": [*delivery.log, line][-LOGGED:]}
+    again = None if outcome.taken else next_try(tries, delivery.event.at, now)
+    if again is not None:
+        changes["due_at"] = again
+    else:
+        changes["state"] = Delivery.State.SENT if outcome.taken else Delivery.State.GIVEN_UP
+        changes["ended_at"] = now
+    Delivery.objects.note(delivery.pk, tries=tries, **changes)

@@ -1,0 +1,29 @@
+"""What people do with channels, and the right that each step needs. Alerts are for who may see what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core.access.policies import ALL, auth_arn
+from core.access.policy_analysis import Place
+from rbac.permission_catalog import Area, a_step, register
+
+_CHANNEL = auth_arn("channel", "{channel}")
+STEPS = (
+    a_step("channels.see", "See channels, and what was sent by them", ("auth:ListChannels", ALL)),
+    a_step("channels.create", "Create a channel", ("auth:CreateChannel", _CHANNEL)),
+    a_step("channels.change", "Change a channel", ("auth:UpdateChannel", _CHANNEL)),
+    a_step("channels.delete", "Delete a channel", ("auth:DeleteChannel", _CHANNEL)),
+    a_step("channels.test", "Test a channel", ("auth:TestChannel", _CHANNEL)),
+)
+
+
+def register_notifications() -> None:
+    """Tell the access app."""
+    register(Area("Notifications", STEPS, _places))
+
+
+def _places(most: int) -> Iterable[Place]:
+    from notifications.models import Channel
+
+    return ({"channel": name} for name in Channel.objects.values_list("name", flat=True)[:most])

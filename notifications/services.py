@@ -1,0 +1,166 @@
+"""Add, change, delete and test channels, with rights and audit.
+
+Secrets go in and never come out again: not in an answer, an audit event or an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+from uuid import uuid4
+
+from django.db import IntegrityError, transaction
+
+from audit.verbs import Verb
+from core.access.policies import auth_arn
+from core.errors import Conflict, NotFound, Stale, Unreadable
+from core.notifications.channels import ChannelSecrets, ChannelWish, check_channel
+from db import clock
+from deployment import config
+from jobs import duties
+from notifications.delivery import Outcome, send
+from notifications.models import Channel
+from notifications.outbox import DUTY
+from rbac import services as rbac
+from web.etags import ANYTHING, Seen
+
+LIST, CREATE, UPDATE, DELETE, TEST = (
+    f"auth:{verb}" for verb in ("ListChannels", "CreateChannel", "UpdateChannel", "DeleteChannel", "TestChannel")
+)
+
+
+def channel_arn(name: str) -> str:
+    """A channel as a resource of `auth:*` actions."""
+    return auth_arn("channel", name)
+
+
+def etag_of(row: Channel) -> str:
+    """Names its settings of now."""
+    return f'"{row.pk}-{row.version}"'
+
+
+def find(name: str) -> Channel:
+    """The channel of that name. Raises NotFound."""
+    row = Channel.objects.filter(name=name).first()
+    if row is None:
+        raise NotFound(f"there is no channel '{name[:80]}'")
+    return row
+
+
+def channel_create(*, actor: Any, wish: ChannelWish, secrets: ChannelSecrets) -> Channel:
+    """Add one; it hears of what happens from now on. Raises Denied, Invalid and Conflict."""
+    right = (CREATE, channel_arn(wish.name))
+    rbac.require(actor, right)
+    check_channel(wish, secrets, new=True, private=_private())
+    row = Channel(changed_at=clock.now())
+    row.put(wish, secrets)
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+            duties.ensure(DUTY, row.pk, config.current().region)
+            rbac.audit(actor=actor, right=right, verb=Verb.CREATE, before=None, after=_shown(row))
+    except IntegrityError as error:
+        raise Conflict(f"there is a channel '{wish.name}' already", field="name", hint="Edit that one") from error
+    return row
+
+
+def channel_update(
+    *, actor: Any, name: str, wish: ChannelWish, secrets: ChannelSecrets, seen: Seen = ANYTHING
+) -> Channel:
+    """Replace the settings; a secret that isn't given stays. Raises Denied, NotFound, Stale and Invalid."""
+    right = (UPDATE, channel_arn(name))
+    rbac.require(actor, right)
+    wish = replace(wish, name=name)
+    check_channel(wish, secrets, new=False, private=_private())
+    with transaction.atomic():
+        row = _locked(name, seen)
+        before = _shown(row)
+        row.put(wish, _merged(row, secrets))
+        after = _shown(row) | {field: "changed" for field, given in asdict(secrets).items() if given}
+        if changed := {field: value for field, value in after.items() if before.get(field) != value}:
+            row.version, row.changed_at = row.version + 1, clock.now()
+            row.save()
+            was = {field: before[field] for field in changed if field in before}
+            rbac.audit(actor=actor, right=right, verb=Verb.CHANGE, before=was or None, after=changed)
+    return row
+
+
+def channel_delete(*, actor: Any, name: str, seen: Seen = ANYTHING, reason: str = "") -> None:
+    """Forget one, with what was sent by it and what waits. Raises Denied, NotFound and Stale."""
+    right = (DELETE, channel_arn(name))
+    rbac.require(actor, right)
+    with transaction.atomic():
+        row = _locked(name, seen)
+        rbac.audit(actor=actor, right=right, verb=Verb.DELETE, before=_shown(row), after=None, reason=reason)
+        row.delete()
+
+
+def channel_test(*, actor: Any, name: str) -> Outcome:
+    """Send a message now that says that it is a test, also by one that is disabled. Raises Denied and NotFound, and
+    nothing for what is wrong with the receiver."""
+    rbac.require(actor, (TEST, channel_arn(name)))
+    return send(find(name), str(uuid4()), "test", clock.now(), None)
+
+
+def rotate() -> tuple[list[str], list[str], list[Unreadable]]:
+    """Seal secrets of channels with the key of now that the one before opens: done, done already, can't be opened."""
+    done, already, lost = [], [], list[Unreadable]()
+    for name in Channel.objects.values_list("name", flat=True):
+        try:
+            (done if _rotate(name) else already).append(name)
+        except Unreadable as error:
+            lost.append(error)
+    return done, already, lost
+
+
+def _rotate(name: str) -> bool:
+    with transaction.atomic():
+        row = Channel.objects.select_for_update().filter(name=name).first()
+        if row is None:
+            return False
+        secrets = row.secrets()
+        if row.is_of_now:
+            return False
+        row.put(row.wish, secrets)
+        row.save(update_fields=["sealed"])
+        right, after = (UPDATE, channel_arn(row.name)), {"sealed": "with the key of now"}
+        rbac.audit(actor="system:rotate", right=right, verb=Verb.CHANGE, before=None, after=after)
+        return True
+
+
+def _private() -> bool:
+    return config.current().notifications.private_addresses
+
+
+def _locked(name: str, seen: Seen) -> Channel:
+    row = Channel.objects.select_for_update().filter(name=name).first()
+    if row is None:
+        raise NotFound(f"there is no channel '{name[:80]}'")
+    if seen.tags is not None and etag_of(row) not in seen.tags:
+        raise Stale(
+            f"the settings of the channel '{name}' are not those that If-Match names: somebody has changed them",
+            field="If-Match",
+            hint="GET the channel, look at its settings, and send the change again with the ETag of that answer",
+        )
+    return row
+
+
+def _merged(row: Channel, given: ChannelSecrets) -> ChannelSecrets:
+    """The secrets that hold from now on. Raises Unreadable if one is to stay that can't be opened."""
+    if given.url and given.signing_secret:
+        return given
+    old = row.secrets()
+    return ChannelSecrets(given.url or old.url, given.signing_secret or old.signing_secret)
+
+
+def _shown(row: Channel) -> dict[str, Any]:
+    """What the audit may have of it."""
+    return asdict(row.wish) | {"target": row.target}
+
+
+def wish_of(values: Mapping[str, Any]) -> tuple[ChannelWish, ChannelSecrets]:
+    """Settings and secrets from a body, which names the secrets with the rest."""
+    given = dict(values)
+    secrets = ChannelSecrets(given.pop("url", ""), given.pop("signing_secret", ""))
+    return ChannelWish(**given), secrets

@@ -1,0 +1,26 @@
+"""Alerts and a channel as they would have come to be, for tests that only look at them."""
+
+from __future__ import annotations
+
+from core.notifications.channels import ChannelSecrets, ChannelWish
+from core.notifications.kinds import AlertKind
+from db import clock
+from notifications.models import Channel
+from tests.notifications.receiver import SECRET
+from tests.notifications.rounds import Rounds, seen, trouble
+
+
+def make_channel(url: str = "https://hooks.example.com/x") -> Channel:
+    """A channel `pager`."""
+    row = Channel(changed_at=clock.now())
+    row.put(ChannelWish("pager"), ChannelSecrets(url, SECRET))
+    row.save()
+    return row
+
+
+def make_alerts() -> None:
+    """One that is open, one that closed, each told to the channels that there are."""
+    looks = Rounds(clock.now())
+    looks.at(0, seen(trouble(AlertKind.MIRROR_TAMPERED)))
+    for seconds in (10, 20):
+        looks.at(seconds, seen(trouble(AlertKind.MIRROR_DAMAGED)))
