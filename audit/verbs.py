@@ -38,4 +38,7 @@ class Verb(TextChoices):
     END_SESSIONS = "end_sessions", "ended the sessions of"
     SIGN_IN = "sign_in", "signed in as"
     SIGN_OUT = "sign_out", "signed out as"
+    ACKNOWLEDGE = "acknowledge", "acknowledged"
+    SNOOZE = "snooze", "snoozed"
+    WAKE = "wake", "ended the snooze of"
     SEAL = "seal", "sealed events of"

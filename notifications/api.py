@@ -8,7 +8,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import alert_arn
 from core.notifications.kinds import AlertKind, Severity
+from installations.api import body_of
+from notifications.answers import ACKNOWLEDGE, LONGEST, LONGEST_NOTE, alert_acknowledge, alert_snooze
 from notifications.status import CLOSED, OPEN, alert_json, alerts_seen_by
 from rbac import services as rbac
 from web.openapi import answers
@@ -35,7 +38,23 @@ class AlertAnswer(serializers.Serializer):
     since = serializers.DateTimeField()
     opened_at = time_or_null()
     closed_at = time_or_null()
-    now = text_or_null()
+    now = serializers.CharField(allow_null=True, help_text="how the subject was doing when it closed")
+    acknowledged_at = time_or_null()
+    acknowledged_by = text_or_null()
+    note = text_or_null()
+    snoozed_until = time_or_null()
+
+
+class Acknowledgement(serializers.Serializer):
+    """The body: a note, if there is something to say."""
+
+    note = serializers.CharField(required=False, allow_blank=True, max_length=LONGEST_NOTE)
+
+
+class Snooze(serializers.Serializer):
+    """The body: for how long; 0 ends a snooze."""
+
+    seconds = serializers.IntegerField(min_value=0, max_value=LONGEST)
 
 
 class Alerts(APIView):
@@ -52,3 +71,30 @@ class Alerts(APIView):
         wanted = one_of(request, "status", (OPEN, CLOSED))
         rows = rows.filter(closed_at__isnull=wanted == OPEN) if wanted else rows
         return Response(newest_first(request, rows, alert_json))
+
+
+class AlertAcknowledged(APIView):
+    """That somebody sees to it."""
+
+    tag = "notifications"
+
+    @answers("Acknowledge an alert", 200, AlertAnswer, body=Acknowledgement, fails=[409])
+    def post(self, request: Request, alert: int) -> Response:
+        """It is not told again before it closes. Needs fs:AcknowledgeAlert on its ARN, and to see it."""
+        rbac.require(request.user, (ACKNOWLEDGE, alert_arn(alert)))
+        note = body_of(Acknowledgement, request).get("note", "")
+        return Response(alert_json(alert_acknowledge(actor=request.user, number=alert, note=note)))
+
+
+class AlertSnoozed(APIView):
+    """That it is not to be told again for a while."""
+
+    tag = "notifications"
+
+    @answers("Snooze an alert", 200, AlertAnswer, body=Snooze, fails=[409])
+    def post(self, request: Request, alert: int) -> Response:
+        """It is not told again for so long, then once if it is still open. Needs fs:AcknowledgeAlert on its ARN, and to
+        see it."""
+        rbac.require(request.user, (ACKNOWLEDGE, alert_arn(alert)))
+        seconds = body_of(Snooze, request)["seconds"]
+        return Response(alert_json(alert_snooze(actor=request.user, number=alert, seconds=seconds)))

@@ -6,6 +6,8 @@ from notifications import api, channel_api
 
 urlpatterns = [
     path("alerts", api.Alerts.as_view(), name="api-alerts"),
+    path("alerts/<int:alert>/acknowledge", api.AlertAcknowledged.as_view(), name="api-alert-acknowledge"),
+    path("alerts/<int:alert>/snooze", api.AlertSnoozed.as_view(), name="api-alert-snooze"),
     path("channels", channel_api.Channels.as_view(), name="api-channels"),
     path("channels/<str:channel>", channel_api.ChannelDetail.as_view(), name="api-channel"),
     path("channels/<str:channel>/test", channel_api.ChannelTested.as_view(), name="api-channel-test"),

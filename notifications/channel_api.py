@@ -9,6 +9,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.notifications.channels import ChannelKind
+from core.notifications.kinds import AlertKind, Severity
+from core.notifications.rules import AGAIN, LONGEST_PATTERN, MOST_PATTERNS
 from core.notifications.signing import DELIVERY, SIGNATURE
 from db import clock
 from installations.api import body_of
@@ -34,7 +36,7 @@ from rbac import services as rbac
 from web.etags import seen
 from web.openapi import IF_MATCH, answers, etag
 from web.paging import PAGE, a_page, newest_first, page_of
-from web.schemas import page_answer, text_or_null, time_or_null
+from web.schemas import many_texts, page_answer, text_or_null, time_or_null
 from web.serializers import TrueOrFalse, rfc3339
 
 LONGEST = 2000
@@ -53,11 +55,22 @@ def _text(**options: bool) -> ChannelText:
     return ChannelText(max_length=LONGEST, trim_whitespace=False, **options)
 
 
+def _patterns() -> serializers.ListField:
+    return serializers.ListField(
+        child=ChannelText(max_length=LONGEST_PATTERN), max_length=MOST_PATTERNS, required=False
+    )
+
+
 class ChannelSettings(serializers.Serializer):
     """The body of PUT: all settings but the name; a secret that isn't given stays as it is."""
 
     kind = serializers.ChoiceField([kind.value for kind in ChannelKind], required=False)
     enabled = TrueOrFalse(required=False)
+    least_severity = serializers.ChoiceField([one.value for one in Severity], required=False)
+    kinds = serializers.ListField(child=serializers.ChoiceField([kind.value for kind in AlertKind]), required=False)
+    names = _patterns()
+    regions = _patterns()
+    tell_again_seconds = serializers.ChoiceField(list(AGAIN), required=False)
     url = _text(required=False, write_only=True)
     signing_secret = _text(required=False, write_only=True)
 
@@ -79,6 +92,11 @@ class ChannelAnswer(serializers.Serializer):
     kind = serializers.ChoiceField([kind.value for kind in ChannelKind])
     enabled = serializers.BooleanField()
     target = serializers.CharField()
+    least_severity = serializers.ChoiceField([one.value for one in Severity])
+    kinds = many_texts()
+    names = many_texts()
+    regions = many_texts()
+    tell_again_seconds = serializers.IntegerField()
     waiting = serializers.IntegerField()
     last_state = serializers.ChoiceField(Delivery.State.values, allow_null=True)
     last_tried_at = time_or_null()

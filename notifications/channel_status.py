@@ -8,6 +8,8 @@ from typing import Any
 
 from django.db.models import Count, Max, Q
 
+from core.notifications.kinds import Severity
+from core.notifications.rules import AGAIN
 from notifications.models import Channel, Delivery
 from web.serializers import rfc3339
 
@@ -28,6 +30,19 @@ class ChannelReading:
         if self.last is None:
             return "Nothing sent yet"
         return {"sent": "In order", "waiting": "Retrying", "given_up": "Failed"}[self.last.state]
+
+    @property
+    def rule(self) -> str:
+        """What it is told, in words."""
+        rule = self.channel.rule
+        parts = [
+            f"{Severity(rule.least_severity).word} and worse" if rule.least_severity != "warning" else "Everything"
+        ]
+        parts += [f"of the kinds {', '.join(rule.kinds)}"] if rule.kinds else []
+        parts += [f"of {', '.join(rule.names)}"] if rule.names else []
+        parts += [f"in {', '.join(rule.regions)}"] if rule.regions else []
+        again = f"; told again {AGAIN[rule.tell_again_seconds].lower()}" if rule.tell_again_seconds in AGAIN else ""
+        return " ".join(parts) + (again if rule.tell_again_seconds else "")
 
     @property
     def tone(self) -> str:
@@ -60,6 +75,11 @@ def channel_json(reading: ChannelReading) -> dict[str, Any]:
         "kind": channel.kind,
         "enabled": channel.enabled,
         "target": channel.target,
+        "least_severity": channel.least_severity,
+        "kinds": channel.kinds,
+        "names": channel.names,
+        "regions": channel.regions,
+        "tell_again_seconds": channel.tell_again_seconds,
         "waiting": reading.waiting,
         "last_state": last.state if last else None,
         "last_tried_at": rfc3339(last.tried_at) if last else None,

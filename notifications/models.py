@@ -15,6 +15,7 @@ from core.errors import Unreadable
 from core.notifications.channels import ChannelSecrets, ChannelWish, target_of
 from core.notifications.kinds import AlertKind, Severity
 from core.notifications.lifecycle import Known
+from core.notifications.rules import Rule
 from db.fields import ExactTextField
 from installations.models import OLD_KEY, sealers
 
@@ -54,6 +55,11 @@ class Alert(models.Model):
     gone = models.IntegerField(default=0, help_text="for so many rounds it was not seen any more")
     opened_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
+    acknowledged_at = models.DateTimeField(null=True)
+    acknowledged_by = models.CharField(max_length=150, blank=True)
+    note = ExactTextField(blank=True, help_text="what they said then")
+    snoozed_until = models.DateTimeField(null=True)
+    snoozed_by = models.CharField(max_length=150, blank=True)
     closing = ExactTextField(blank=True, help_text="how the subject was doing when it closed")
 
     objects = AlertQuerySet.as_manager()
@@ -76,6 +82,11 @@ class Alert(models.Model):
     def word(self) -> str:
         """What kind of alert it is, in words; that of a newer version by its code."""
         return AlertKind(self.kind).word if self.kind in set(AlertKind) else self.kind
+
+    @property
+    def pattern_name(self) -> str:
+        """What patterns of names are compared with: that of the mirror, repository/branch of the export, else ""."""
+        return self.name.replace(" · ", "/") if self.mirror or self.export else ""
 
     @property
     def level(self) -> int:
@@ -101,11 +112,13 @@ class Alert(models.Model):
 
 
 class Event(models.Model):
-    """An alert opened or closed: written in the transaction that makes it so. `message` is what is told of it."""
+    """An alert opened or closed, or is told again: written in the transaction that makes it so. `message` is what is
+    told of it."""
 
     class Verb(models.TextChoices):
         OPENED = "opened"
         CLOSED = "closed"
+        REMINDED = "reminded"
 
     alert = models.ForeignKey(Alert, models.CASCADE, related_name="events")
     verb = models.CharField(max_length=16, choices=Verb.choices)
@@ -126,6 +139,11 @@ class Channel(models.Model):
     name = models.CharField(max_length=63, unique=True)
     kind = models.CharField(max_length=16, help_text="by core.notifications.channels")
     enabled = models.BooleanField(default=True)
+    least_severity = models.CharField(max_length=16)
+    kinds = models.JSONField(default=list, help_text="of alerts that are told; none: all")
+    names = models.JSONField(default=list, help_text="patterns of mirrors and exports; none: all")
+    regions = models.JSONField(default=list, help_text="patterns of regions; none: all")
+    tell_again_seconds = models.IntegerField(help_text="so long after an alert was told it is told again; 0: never")
     target = models.CharField(max_length=300, help_text="what may be shown of the address: scheme and host")
     sealed = models.TextField(help_text="the address and the signing secret")
     version = models.BigIntegerField(default=1, help_text="counts changes")
@@ -140,11 +158,24 @@ class Channel(models.Model):
     @property
     def wish(self) -> ChannelWish:
         """Its settings."""
-        return ChannelWish(self.name, self.kind, self.enabled)
+        return ChannelWish(self.name, self.kind, self.enabled, self.rule)
+
+    @property
+    def rule(self) -> Rule:
+        """What is told by it."""
+        lists = tuple(self.kinds), tuple(self.names), tuple(self.regions)
+        return Rule(self.least_severity, *lists, self.tell_again_seconds)
+
+    def hears(self, alert: Alert) -> bool:
+        """Whether an alert is told by it."""
+        return self.rule.hears(alert.kind, alert.severity, name=alert.pattern_name, region=alert.region)
 
     def put(self, wish: ChannelWish, secrets: ChannelSecrets) -> None:
         """Take settings and secrets; nothing is saved."""
         self.name, self.kind, self.enabled = wish.name, wish.kind, wish.enabled
+        rule = wish.rule
+        self.least_severity, self.tell_again_seconds = rule.least_severity, rule.tell_again_seconds
+        self.kinds, self.names, self.regions = list(rule.kinds), list(rule.names), list(rule.regions)
         self.target = target_of(secrets.url)
         self.sealed = sealers(SEALED_FOR)[0].seal(json.dumps([secrets.url, secrets.signing_secret]), self._about)
 

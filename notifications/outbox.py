@@ -3,7 +3,10 @@ delivery of it for each channel that hears of it."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.db.models import Max, Q
 
 from jobs import duties
 from notifications.models import Alert, Channel, Delivery, Event
@@ -13,18 +16,47 @@ DUTY = "notify"
 """The duty of a channel, which sends what is written here."""
 
 
-def write(alert: Alert, verb: Event.Verb, now: datetime) -> Event:
-    """Write down that an alert opened or closed, and have it told."""
+def opened(alert: Alert, now: datetime) -> None:
+    """Tell of an alert that opened, by the channels that hear of such ones."""
+    channels = Channel.objects.filter(enabled=True)
+    _write(alert, Event.Verb.OPENED, [channel for channel in channels if channel.hears(alert)], now)
+
+
+def closed(alert: Alert, now: datetime) -> None:
+    """Tell that it closed, by the channels that told of it, whatever their rules say by now."""
+    _write(alert, Event.Verb.CLOSED, _told(alert), now)
+
+
+def remind(now: datetime) -> int:
+    """Tell again of what is still open: of each alert whose snooze has ended, and where a channel's time is over; gives
+    how many. Not of what somebody has acknowledged or snoozed."""
+    due: dict[int, tuple[Alert, set[Channel]]] = {}
+    for alert in Alert.objects.open().filter(snoozed_until__lte=now):
+        due[alert.pk] = (alert, set(_told(alert)))
+    for channel in Channel.objects.filter(enabled=True, tell_again_seconds__gt=0):
+        for alert in _silent_since(channel, now - timedelta(seconds=channel.tell_again_seconds)):
+            due.setdefault(alert.pk, (alert, set()))[1].add(channel)
+    for alert, channels in due.values():
+        alert.snoozed_until, alert.snoozed_by = None, ""
+        alert.save(update_fields=["snoozed_until", "snoozed_by"])
+        _write(alert, Event.Verb.REMINDED, sorted(channels, key=lambda channel: channel.name), now)
+    return len(due)
+
+
+def _silent_since(channel: Channel, moment: datetime) -> Iterable[Alert]:
+    """Open alerts of which a channel told last before a moment, without those that are acknowledged or snoozed."""
+    rows = Alert.objects.open().filter(acknowledged_at=None, snoozed_until=None)
+    told = Max("events__at", filter=Q(events__deliveries__channel=channel))
+    return rows.annotate(told=told).filter(told__lte=moment)
+
+
+def _told(alert: Alert) -> list[Channel]:
+    """The channels that told of it, as far as they are enabled."""
+    return list(Channel.objects.filter(enabled=True, deliveries__event__alert=alert).distinct())
+
+
+def _write(alert: Alert, verb: Event.Verb, channels: Iterable[Channel], now: datetime) -> None:
     event = Event.objects.create(alert=alert, verb=verb, at=now, message=alert_json(alert))
-    for channel in _hearing(alert, verb):
+    for channel in channels:
         Delivery.objects.create(event=event, channel=channel, due_at=now)
         duties.wake(DUTY, channel.pk)
-    return event
-
-
-def _hearing(alert: Alert, verb: Event.Verb) -> list[Channel]:
-    """The channels that are told. Who heard that an alert opened also hears that it closed, and nobody else does."""
-    channels = Channel.objects.filter(enabled=True)
-    if verb == Event.Verb.CLOSED:
-        channels = channels.filter(deliveries__event__alert=alert).distinct()
-    return list(channels)

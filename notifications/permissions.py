@@ -1,15 +1,17 @@
-"""What people do with channels, and the right that each step needs. Alerts are for who may see what they are about."""
+"""What people do with alerts and channels, and the right that each step needs. To see an alert is to see what it is
+about."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.access.policies import ALL, auth_arn
+from core.access.policies import ALL, alert_arn, auth_arn
 from core.access.policy_analysis import Place
 from rbac.permission_catalog import Area, a_step, register
 
 _CHANNEL = auth_arn("channel", "{channel}")
 STEPS = (
+    a_step("alerts.answer", "Acknowledge and snooze an alert", ("fs:AcknowledgeAlert", alert_arn("{alert}"))),
     a_step("channels.see", "See channels, and what was sent by them", ("auth:ListChannels", ALL)),
     a_step("channels.create", "Create a channel", ("auth:CreateChannel", _CHANNEL)),
     a_step("channels.change", "Change a channel", ("auth:UpdateChannel", _CHANNEL)),
@@ -24,6 +26,7 @@ def register_notifications() -> None:
 
 
 def _places(most: int) -> Iterable[Place]:
-    from notifications.models import Channel
+    from notifications.models import Alert, Channel
 
-    return ({"channel": name} for name in Channel.objects.values_list("name", flat=True)[:most])
+    yield from ({"channel": name} for name in Channel.objects.values_list("name", flat=True)[:most])
+    yield from ({"alert": str(key)} for key in Alert.objects.open().order_by("-pk").values_list("pk", flat=True)[:most])

@@ -14,9 +14,9 @@ from db import clock
 from deployment import config
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
+from notifications import outbox
 from notifications.conditions import Observation, Trouble, by_key, observe
-from notifications.models import Alert, Event
-from notifications.outbox import write
+from notifications.models import Alert
 
 DUTY = "alerts"
 SECONDS = 10.0
@@ -44,8 +44,10 @@ def watch(lease: Lease) -> DutyOutcome:
     with lease.transaction():
         settled = Settlement(observation, now)
         settled.settle()
+        again = outbox.remind(now)
         Alert.objects.filter(closed_at__lt=now - KEPT_FOR).delete()
-    return DutyOutcome(f"{Alert.objects.open().count()} open, {settled.opened} opened, {settled.closed} closed")
+    changes = f"{settled.opened} opened, {settled.closed} closed, {again} told again"
+    return DutyOutcome(f"{Alert.objects.open().count()} open, {changes}")
 
 
 class Settlement:
@@ -93,7 +95,7 @@ class Settlement:
             row.opened_at = self._now if step is Step.OPEN else None
             row.save()
             if step is Step.OPEN:
-                write(row, Event.Verb.OPENED, self._now)
+                outbox.opened(row, self._now)
                 self.opened += 1
 
     def _tell(self, row: Alert, trouble: Trouble) -> None:
@@ -116,5 +118,5 @@ class Settlement:
             row.closed_at = self._now
             row.closing = standing.told if standing else f"{row.name} is not there any more."
             row.save()
-            write(row, Event.Verb.CLOSED, self._now)
+            outbox.closed(row, self._now)
             self.closed += 1

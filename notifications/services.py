@@ -6,7 +6,7 @@ Secrets go in and never come out again: not in an answer, an audit event or an e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ from audit.verbs import Verb
 from core.access.policies import auth_arn
 from core.errors import Conflict, NotFound, Stale, Unreadable
 from core.notifications.channels import ChannelSecrets, ChannelWish, check_channel
+from core.notifications.rules import Rule
 from db import clock
 from deployment import config
 from jobs import duties
@@ -156,11 +157,13 @@ def _merged(row: Channel, given: ChannelSecrets) -> ChannelSecrets:
 
 def _shown(row: Channel) -> dict[str, Any]:
     """What the audit may have of it."""
-    return asdict(row.wish) | {"target": row.target}
+    shown = asdict(row.wish)
+    return shown | shown.pop("rule") | {"target": row.target}
 
 
 def wish_of(values: Mapping[str, Any]) -> tuple[ChannelWish, ChannelSecrets]:
     """Settings and secrets from a body, which names the secrets with the rest."""
     given = dict(values)
     secrets = ChannelSecrets(given.pop("url", ""), given.pop("signing_secret", ""))
-    return ChannelWish(**given), secrets
+    of_rule = {field.name: given.pop(field.name) for field in fields(Rule) if field.name in given}
+    return ChannelWish(**given, rule=Rule(**of_rule)), secrets

@@ -42,4 +42,8 @@ def alert_json(alert: Alert) -> dict[str, Any]:
         "opened_at": rfc3339(alert.opened_at),
         "closed_at": rfc3339(alert.closed_at),
         "now": alert.closing or None,
+        "acknowledged_at": rfc3339(alert.acknowledged_at),
+        "acknowledged_by": alert.acknowledged_by or None,
+        "note": alert.note or None,
+        "snoozed_until": rfc3339(alert.snoozed_until),
     }

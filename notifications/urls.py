@@ -8,6 +8,8 @@ from notifications import channel_views, views
 
 urlpatterns = [
     path("notifications/", views.notifications, name="notifications"),
+    path("notifications/<int:alert>/acknowledge/", views.alert_acknowledged, name="alert_acknowledge"),
+    path("notifications/<int:alert>/snooze/", views.alert_snoozed, name="alert_snooze"),
     path("notifications/channels/new/", channel_views.channel_new, name="channel_new"),
     path("notifications/channels/<str:channel>/", channel_views.channel_detail, name="channel"),
     path("notifications/channels/<str:channel>/edit/", channel_views.channel_edit, name="channel_edit"),

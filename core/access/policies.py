@@ -355,6 +355,11 @@ def namespace_arn(namespace: str) -> str:
     return f"arn:lakefs:fs:::namespace/{namespace.rstrip('/')}"
 
 
+def alert_arn(number: int | str) -> str:
+    """An alert, by its number, as a resource of `fs:*` actions."""
+    return f"arn:lakefs:fs:::alert/{number}"
+
+
 def auth_arn(kind: str, name: str) -> str:
     """A user, group or policy as a resource of `auth:*` actions."""
     return f"arn:lakefs:auth:::{kind}/{name}"

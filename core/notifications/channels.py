@@ -10,6 +10,7 @@ from enum import StrEnum
 from urllib.parse import SplitResult, urlsplit
 
 from core.errors import Invalid
+from core.notifications.rules import Rule
 
 LONGEST_URL, LONGEST_SECRET, SHORTEST_SECRET = 2000, 200, 16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
@@ -24,11 +25,12 @@ class ChannelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChannelWish:
-    """All that is no secret."""
+    """All that is no secret, with what is told by it."""
 
     name: str
     kind: str = ChannelKind.WEBHOOK.value
     enabled: bool = True
+    rule: Rule = Rule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,9 @@ def _problems(wish: ChannelWish, secrets: ChannelSecrets, new: bool, private: bo
         yield "name", f"'{wish.name[:80]}' is no name of a channel", "Use letters, digits, _ . and -, but not 'new'"
     if wish.kind not in {*ChannelKind}:
         yield "kind", f"'{wish.kind[:40]}' is not one of {', '.join(ChannelKind)}", ""
+    field, problem = wish.rule.problem()
+    if field:
+        yield field, problem, ""
     if new and not secrets.url:
         yield "url", "the address is missing", "Write https://host/path, as the receiver says it"
     if secrets.url:

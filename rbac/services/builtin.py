@@ -58,7 +58,7 @@ _OWN_CREDENTIALS = (
     "auth:ListCredentials",
     "auth:ReadCredentials",
 )
-_OPERATE = ("fs:OperateMirror", "fs:PauseExport", "fs:RunExport")
+_OPERATE = ("fs:OperateMirror", "fs:PauseExport", "fs:RunExport", "fs:AcknowledgeAlert")
 _EVERYTHING = ("fs:*", "auth:*", "ci:*", "retention:*", "branches:*", "pr:*")
 
 

@@ -171,7 +171,14 @@ def live(echo: str, olga: Client, program: Client) -> Iterator[tuple[str, HttpRe
         "signing_secret": SECRETS["what a channel signs with"],
     }
     yield "a wrong channel", olga.post("/notifications/channels/new/", channel | {"name": "a b"})
-    yield "a channel", olga.post("/notifications/channels/new/", channel | {"enabled": "on"}, follow=True)
+    yield (
+        "a channel",
+        olga.post(
+            "/notifications/channels/new/",
+            channel | {"enabled": "on", "least_severity": "warning", "tell_again_seconds": "0"},
+            follow=True,
+        ),
+    )
     yield "its test", olga.post("/notifications/channels/pager/test/", follow=True)
     for path, given in (
         ("channels", channel | {"name": "b", "url": channel["url"].replace("http", "ftp")}),

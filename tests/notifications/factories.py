@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.notifications.channels import ChannelSecrets, ChannelWish
 from core.notifications.kinds import AlertKind
 from db import clock
-from notifications.models import Channel
+from notifications.models import Alert, Channel
 from tests.notifications.receiver import SECRET
 from tests.notifications.rounds import Rounds, seen, trouble
 
@@ -24,3 +24,9 @@ def make_alerts() -> None:
     looks.at(0, seen(trouble(AlertKind.MIRROR_TAMPERED)))
     for seconds in (10, 20):
         looks.at(seconds, seen(trouble(AlertKind.MIRROR_DAMAGED)))
+
+
+def an_alert() -> int:
+    """The number of one that is open."""
+    Rounds(clock.now()).at(0, seen(trouble(AlertKind.EXPORT_DRIFTED, "export/0"), well="export/0"))
+    return Alert.objects.open().get(kind=AlertKind.EXPORT_DRIFTED).pk

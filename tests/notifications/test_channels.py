@@ -23,6 +23,8 @@ from tests.notifications.receiver import SECRET, Receiver
 from tests.notifications.rounds import Rounds, seen, trouble
 
 pytestmark = pytest.mark.django_db
+RULE = {"least_severity": "warning", "tell_again_seconds": "0"}
+"""What the form sends of it as it is made."""
 CHANNELS = "/service/replication/v1/channels"
 PAGES = "/notifications/channels"
 BODY = {"name": "on-call", "url": "https://hooks.example.com/t0ken", "signing_secret": SECRET}
@@ -40,7 +42,13 @@ def test_one_is_created_and_shown_without_its_secrets(admin: Api) -> None:
     assert "t0ken" not in everything and SECRET not in everything
     row = Channel.objects.get()
     assert "t0ken" not in row.sealed and row.secrets().url == BODY["url"]
-    shown = {"name": "on-call", "kind": "webhook", "enabled": True, "target": "https://hooks.example.com"}
+    shown = {"name": "on-call", "kind": "webhook", "enabled": True, "target": "https://hooks.example.com"} | {
+        "least_severity": "warning",
+        "kinds": [],
+        "names": [],
+        "regions": [],
+        "tell_again_seconds": 0,
+    }
     assert audited() == [("auth:CreateChannel", "create", None, shown)]
 
 
@@ -151,26 +159,26 @@ def test_who_may_only_look_at_mirrors_sees_no_channel(viewer: Api, teammate: Use
 
 def test_by_page_one_is_created_tested_edited_and_deleted(lm: Deployment, olga: Client, there: Receiver) -> None:
     assert "There is no channel: alerts are shown here and sent to nobody." in text(olga.get("/notifications/"))
-    form = {"name": "pager", "url": f"{there.url}/t0ken", "signing_secret": SECRET, "enabled": "on"}
+    form = {"name": "pager", "url": f"{there.url}/t0ken", "signing_secret": SECRET, "enabled": "on"} | RULE
     said = text(olga.post(f"{PAGES}/new/", form, follow=True))
     assert "pager is created, and hears of what happens from now on." in said
     assert "pager took the message in" in text(olga.post(f"{PAGES}/pager/test/", follow=True))
     page = olga.get(f"{PAGES}/pager/edit/")
     assert b"t0ken" not in page.content and SECRET.encode() not in page.content
-    change = {"seen": page.context["form"].initial["seen"]}
+    change = {"seen": page.context["form"].initial["seen"]} | RULE
     assert "It is disabled: nothing is sent." in text(olga.post(f"{PAGES}/pager/edit/", change, follow=True))
     assert "pager is deleted." in text(olga.post(f"{PAGES}/pager/delete/", {"reason": "moved"}, follow=True))
     assert not Channel.objects.exists()
 
 
 def test_a_wrong_form_says_what_is_wrong_and_shows_no_secret(olga: Client) -> None:
-    answer = olga.post(f"{PAGES}/new/", {"name": "a b", "url": "ftp://t0ken", "signing_secret": SECRET})
+    answer = olga.post(f"{PAGES}/new/", {"name": "a b", "url": "ftp://t0ken", "signing_secret": SECRET} | RULE)
     assert answer.status_code == 400 and "is no name of a channel" in text(answer)
     assert b"t0ken" not in answer.content and SECRET.encode() not in answer.content
 
 
 def test_a_form_that_is_no_longer_true_saves_nothing(olga: Client, channel: Channel) -> None:
-    answer = olga.post(f"{PAGES}/pager/edit/", {"seen": '"0-0"'})
+    answer = olga.post(f"{PAGES}/pager/edit/", {"seen": '"0-0"'} | RULE)
     assert answer.status_code == 412 and Channel.objects.get().enabled
     assert "somebody has changed this channel" in text(answer)
 

@@ -116,7 +116,7 @@ def test_that_it_is_unknown_is_no_news_of_what_has_an_alert(looks: Rounds) -> No
 
 
 def test_a_round_that_fails_half_way_leaves_neither_alert_nor_event(looks: Rounds) -> None:
-    with mock.patch("notifications.rounds.write", side_effect=RuntimeError), pytest.raises(RuntimeError):
+    with mock.patch("notifications.outbox.opened", side_effect=RuntimeError), pytest.raises(RuntimeError):
         looks.at(0, seen(trouble(AlertKind.MIRROR_DAMAGED)))
     assert not Alert.objects.exists() and not events()
 
@@ -184,7 +184,7 @@ def test_the_duty_does_it_all(lm: Deployment, head: str) -> None:
     rounds.look_round()
     damage(lm, head)
     said = lm.run(Duty.objects.get(kind=rounds.DUTY).pk)
-    assert said == "1 open, 1 opened, 0 closed" and open_kinds() == ["mirror-damaged"]
+    assert said == "1 open, 1 opened, 0 closed, 0 told again" and open_kinds() == ["mirror-damaged"]
 
 
 def test_a_look_that_fails_closes_nothing(lm: Deployment, head: str) -> None:

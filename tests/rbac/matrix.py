@@ -53,6 +53,9 @@ access.policy-change: PUT api-policy
 access.policy access.policy-change: GET policy_edit, POST policy_edit
 access.policy-delete: DELETE api-policy, GET policy_delete, POST policy_delete
 
+alerts.answer: POST api-alert-acknowledge, POST api-alert-snooze
+mirrors.see alerts.answer: POST alert_acknowledge, POST alert_snooze
+
 channels.see: GET api-channels, GET api-channel, GET api-deliveries
 channels.see: GET channel, GET channel_new, GET channel_edit, GET channel_delete
 channels.create: POST api-channels
@@ -149,7 +152,7 @@ RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify", "ex
 MAY: dict[str, frozenset[str]] = {
     "nobody": frozenset(),
     "viewer": VIEWS,
-    "operator": VIEWS | RUNS_MIRRORS | RUNS_EXPORTS | {"exports.pause"},
+    "operator": VIEWS | RUNS_MIRRORS | RUNS_EXPORTS | {"exports.pause", "alerts.answer"},
     # lakeFS's fs:CreateCommit, of which running an export is a part, and its fs:DeleteRepository.
     "replicator": frozenset({"mirrors.see", "mirrors.delete", "exports.see"}) | RUNS_EXPORTS,
     "mirror-admin": RUNS_MIRRORS

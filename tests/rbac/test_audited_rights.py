@@ -14,6 +14,7 @@ SERVICES = (
     *sorted((ROOT / "exports" / "services").glob("*.py")),
     ROOT / "installations" / "services.py",
     ROOT / "notifications" / "services.py",
+    ROOT / "notifications" / "answers.py",
     ROOT / "console" / "jobs" / "listing.py",
 )
 BY_THE_MACHINE = {

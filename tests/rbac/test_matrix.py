@@ -34,6 +34,7 @@ from rbac.services import authorize
 from tests.cast import person
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
+from tests.notifications.factories import an_alert
 from tests.rbac.matrix import ANYONE, HOOK, MAY, OWN_KEYS, SIGNED_IN, calls
 
 pytestmark = pytest.mark.django_db
@@ -116,6 +117,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
         "handle": "0" * 16,
         "region": "mars-1",
         "channel": "pager",
+        "alert": an_alert(),
         "uidb64": "Mg",
         "token": "a-b",
     }
@@ -170,6 +172,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST group_new": {"name": "Una"},
     "POST api-policies": {"id": "Una", "statement": STATEMENT},
     "POST policy_new": {"mode": "json", "text": json.dumps({"id": "Una", "statement": STATEMENT})},
+    "POST api-alert-snooze": {"seconds": 3600},
+    "POST alert_snooze": {"seconds": "3600"},
     "POST api-channels": {"name": "pager-2"} | CHANNEL,
     "POST channel_new": {"name": "pager-2"} | CHANNEL,
     "POST api-installations": {"region": "mars-2"} | INSTALLATION,

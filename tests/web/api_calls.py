@@ -18,6 +18,7 @@ from rbac.models import User
 from rbac.services import key_create
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
+from tests.notifications.factories import an_alert, make_channel
 from web.openapi import document
 
 OPERATIONS = {
@@ -64,6 +65,8 @@ def real(worked: Deployment, owner: User) -> dict[str, Any]:
         "user": "tom",
         "session": "0" * 16,
         "region": "mars-1",
+        "channel": make_channel("http://127.0.0.1:9/").name,
+        "alert": an_alert(),
     }
 
 

@@ -1,0 +1,55 @@
+"""Which alerts a channel is told of, and how often. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from core.notifications.kinds import AlertKind, Severity
+
+AGAIN = {0: "Never", 3600: "After 1 h", 14400: "After 4 h", 86400: "After 24 h"}
+"""After how many seconds a channel may be told of an alert that is still open, and in words."""
+MOST_PATTERNS, LONGEST_PATTERN = 100, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a channel hears of; what is empty leaves nothing out. As it is made, it hears of everything.
+
+    `names` are patterns with `*` and `?` of mirrors, and of exports as `repository/branch`; `regions` the same of
+    regions. Alerts that are about no mirror or export have no name to be left out by, and those that are about no
+    region are heard everywhere.
+    """
+
+    least_severity: str = Severity.WARNING.value
+    kinds: Sequence[str] = ()
+    names: Sequence[str] = ()
+    regions: Sequence[str] = ()
+    tell_again_seconds: int = 0
+
+    def hears(self, kind: str, severity: str, *, name: str = "", region: str = "") -> bool:
+        """Whether an alert is told. `name`: of the mirror or the export, "" for what is neither."""
+        return (
+            Severity(severity).level >= Severity(self.least_severity).level
+            and (not self.kinds or kind in self.kinds)
+            and _fits(name, self.names)
+            and _fits(region, self.regions)
+        )
+
+    def problem(self) -> tuple[str, str]:
+        """The first field that can't be so, and why; two "" if all can."""
+        if self.least_severity not in {*Severity}:
+            return "least_severity", f"'{self.least_severity[:40]}' is not one of {', '.join(Severity)}"
+        if odd := [kind for kind in self.kinds if kind not in {*AlertKind}]:
+            return "kinds", f"'{odd[0][:40]}' is not one of {', '.join(AlertKind)}"
+        for field, patterns in (("names", self.names), ("regions", self.regions)):
+            if len(patterns) > MOST_PATTERNS or any(not 0 < len(one) <= LONGEST_PATTERN for one in patterns):
+                return field, f"takes {MOST_PATTERNS} patterns at most, of 1 to {LONGEST_PATTERN} characters each"
+        if self.tell_again_seconds not in AGAIN:
+            return "tell_again_seconds", f"{self.tell_again_seconds} is not one of {', '.join(map(str, AGAIN))}"
+        return "", ""
+
+
+def _fits(text: str, patterns: Sequence[str]) -> bool:
+    return not text or not patterns or any(fnmatchcase(text, pattern) for pattern in patterns)
