@@ -32,6 +32,11 @@ def url_or_empty(value: str) -> str:
     return url(value) if value else ""
 
 
+def secret_url_or_empty(value: str) -> str:
+    """An address that is not shown, or none."""
+    return "this is no URL (http://host:port/path or https://host/path)" if value and url(value) else ""
+
+
 def urls(value: Mapping[str, str]) -> str:
     """An address by region."""
     return next((f"{region}: {text}" for region, given in value.items() if (text := named(region) or url(given))), "")

@@ -280,8 +280,10 @@ class Exports:
 
 @dataclass(frozen=True, slots=True)
 class Notifications:
-    """Alerts: after how long one opens, where links lead, and whether messages may go to our own network."""
+    """Alerts: after how long one opens, where links lead, whether messages may go to our own network, and what is asked
+    for every minute while all is at work."""
 
     after: timedelta = spec(timedelta(minutes=1), check=checks.lasting)
     site_url: str = spec("", check=checks.url_or_empty)
     private_addresses: bool = spec(False)
+    heartbeat_url: Secret = spec(Secret(""), check=checks.secret_url_or_empty)

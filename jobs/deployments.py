@@ -56,6 +56,11 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def own() -> Deployment | None:
+    """The row of this deployment; None before its controller was there."""
+    return Deployment.objects.filter(identity=_about(config.current())["identity"]).first()
+
+
 def working_for(region: str) -> Deployment | None:
     """The one that was heard of last of those that serve a region; None if there never was one."""
     known = Deployment.objects.order_by("-seen_at")

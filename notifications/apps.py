@@ -11,13 +11,15 @@ class NotificationsConfig(AppConfig):
         from installations.services import register_sealed
         from jobs import housekeeping
         from jobs.kinds import DutyKind, register
-        from notifications import delivery, permissions, rounds, services
+        from notifications import delivery, heartbeat, permissions, rounds, services
 
         housekeeping.register(rounds.look_round)
         housekeeping.register(delivery.look_round)
+        housekeeping.register(heartbeat.look_round)
         register(
             DutyKind(rounds.DUTY, rounds.watch, lambda: rounds.SECONDS, rounds.needed),
             DutyKind(delivery.DUTY, delivery.deliver, lambda: delivery.SECONDS, delivery.needed),
+            DutyKind(heartbeat.DUTY, heartbeat.beat, lambda: heartbeat.SECONDS, heartbeat.needed),
         )
         permissions.register_notifications()
         register_sealed("channel", services.rotate)

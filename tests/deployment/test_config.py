@@ -64,6 +64,7 @@ TABLE = {
     "notifications.after": timedelta(minutes=1),
     "notifications.site_url": "",
     "notifications.private_addresses": False,
+    "notifications.heartbeat_url": "",
     "auth.api.endpoint": "",
     "auth.cache.enabled": False,
     "auth.api.token": "",
@@ -96,6 +97,7 @@ OTHER = {int: ("7", 7), timedelta: ("90s", timedelta(seconds=90)), bool: ("true"
 OTHER_TEXT = {
     "auth.api.endpoint": "https://auth.example.com/api/v1",
     "notifications.site_url": "https://lakemirror.example.com",
+    "notifications.heartbeat_url": "https://beats.example.com/t0ken",
     "auth.lakefs.region": "us-west-2",
     "auth.openid.scope": "openid email",
     "listen_address": "127.0.0.1:9000",
@@ -195,6 +197,7 @@ def test_a_missing_required_section_names_the_field_in_it(section: str) -> None:
         ("auth.authenticators", ["keys", "api"], "is required when auth.authenticators names 'api'"),
         ("auth", LEFT_OUT, "leaves 'api' out"),
         ("auth.lakefs.region", "mars-1", "has no endpoint"),
+        ("notifications.heartbeat_url", "beats.example.com/t0ken", "this is no URL"),
         ("auth.openid", {"issuer": "https://login.example.com"}, "is required beside auth.openid.issuer"),
         ("auth.openid.scope", "profile", "lacks 'openid'"),
         ("auth.rate_limit.burst", 0, "more than 0"),

@@ -21,6 +21,7 @@ class Receiver:
         self.taken: list[dict[str, Any]] = []
         self.ids: list[str] = []
         self.wrong: list[str] = []
+        self.asked: list[str] = []
         self.answers: list[int] = []
         self.headers: dict[str, str] = {}
         told = self
@@ -37,6 +38,12 @@ class Receiver:
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
                 self.wfile.write(text)
+
+            def do_GET(self) -> None:
+                told.asked.append(self.path)
+                self.send_response(told.answers.pop(0) if told.answers else 200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
 
             def log_message(self, *_: Any) -> None:
                 pass
