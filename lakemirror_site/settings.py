@@ -164,7 +164,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "PREPROCESSING_HOOKS": ["web.openapi.only_the_api"],
     "POSTPROCESSING_HOOKS": [],
-    "WEBHOOKS": ["notifications.channel_api.MESSAGE"],
+    "WEBHOOKS": ["notifications.channels.api.MESSAGE"],
     "APPEND_COMPONENTS": {
         "securitySchemes": {
             "accessKey": {"type": "http", "scheme": "basic", "description": "access key id and secret"},

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from notifications import api, channel_api
+from notifications import api
+from notifications.channels import api as channel_api
 
 urlpatterns = [
     path("alerts", api.Alerts.as_view(), name="api-alerts"),

@@ -11,7 +11,8 @@ class NotificationsConfig(AppConfig):
         from installations.services import register_sealed
         from jobs import housekeeping
         from jobs.kinds import DutyKind, register
-        from notifications import delivery, heartbeat, permissions, rounds, services
+        from notifications import delivery, heartbeat, permissions, rounds
+        from notifications.channels import services
 
         housekeeping.register(rounds.look_round)
         housekeeping.register(delivery.look_round)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from notifications import channel_views, views
+from notifications import views
+from notifications.channels import views as channel_views
 
 urlpatterns = [
     path("notifications/", views.notifications, name="notifications"),

@@ -16,9 +16,9 @@ from core.text.phrases import count
 from db import clock
 from mirrors.views.tabs import may_see
 from notifications.answers import ACKNOWLEDGE, alert_acknowledge, alert_snooze
-from notifications.channel_status import channel_readings
+from notifications.channels.services import CREATE, LIST, channel_arn
+from notifications.channels.status import channel_readings
 from notifications.models import Channel
-from notifications.services import CREATE, LIST, channel_arn
 from notifications.status import alerts_seen_by
 from rbac import services as rbac
 from web.pages import answered, whole_or_part

@@ -26,7 +26,7 @@ from installations import refresh
 from installations.services import installation_create
 from jobs.models import Duty
 from mirrors.models import Mirror, Run, Validation, Waiver
-from notifications.services import channel_create
+from notifications.channels.services import channel_create
 from rbac import permission_catalog, services
 from rbac.keys import rate_limit
 from rbac.models import Policy, User

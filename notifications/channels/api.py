@@ -15,9 +15,7 @@ from core.notifications.signing import DELIVERY, SIGNATURE
 from db import clock
 from installations.api import body_of
 from notifications.api import AlertAnswer
-from notifications.channel_status import channel_json, channel_readings, delivery_json
-from notifications.models import Channel, Delivery, Event
-from notifications.services import (
+from notifications.channels.services import (
     CREATE,
     DELETE,
     LIST,
@@ -32,6 +30,8 @@ from notifications.services import (
     find,
     wish_of,
 )
+from notifications.channels.status import channel_json, channel_readings, delivery_json
+from notifications.models import Channel, Delivery, Event
 from rbac import services as rbac
 from web.etags import seen
 from web.openapi import IF_MATCH, answers, etag

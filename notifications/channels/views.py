@@ -12,11 +12,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.errors import LakeMirrorError, NotFound, Stale
 from db import clock
-from notifications import services
-from notifications.channel_status import channel_readings
-from notifications.forms import ChannelForm
+from notifications.channels import services
+from notifications.channels.forms import ChannelForm
+from notifications.channels.services import CREATE, DELETE, LIST, TEST, UPDATE, channel_arn
+from notifications.channels.status import channel_readings
 from notifications.models import Channel
-from notifications.services import CREATE, DELETE, LIST, TEST, UPDATE, channel_arn
 from rbac import services as rbac
 from rbac.signin.views import permission_required
 from web.errors import status_of

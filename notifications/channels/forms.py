@@ -9,8 +9,8 @@ from django import forms
 from core.notifications.channels import LONGEST_SECRET, LONGEST_URL, ChannelSecrets, ChannelWish
 from core.notifications.kinds import AlertKind, Severity
 from core.notifications.rules import AGAIN, Rule
+from notifications.channels.services import etag_of
 from notifications.models import Channel
-from notifications.services import etag_of
 from web.forms import ServiceForm, lines
 
 KEEPS = "Sealed in the database. Leave it empty to keep the one that is there."

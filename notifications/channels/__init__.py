@@ -1,0 +1,1 @@
+"""Channels: what people do with them, and what is told of them."""
