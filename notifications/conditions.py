@@ -15,6 +15,7 @@ from core.installations.outages import Service, outage_remedy
 from core.mirroring.states import NOT_KNOWN, State
 from core.notifications.kinds import OF_EXPORTS, OF_MIRRORS, AlertKind
 from core.notifications.lifecycle import Condition, Standing
+from core.text.phrases import sentence
 from deployment import config
 from exports.models import Export
 from exports.status.export import ExportSummary, export_statuses
@@ -76,7 +77,7 @@ def _regions(seen: Observation, causes: Sequence[RootCause], now: datetime) -> N
     asked = contact.asked_lately(now)
     for region in config.current().regions:
         for service in Service:
-            told = f"{service.word.capitalize()} of {region} answers."
+            told = str(sentence(f"{service.word} of {region} answers"))
             seen.standings[region_subject(region, service)] = Standing(told, sure=(region, service) in asked)
     for cause in causes:
         outage = cause.outage

@@ -84,6 +84,11 @@ class Alert(models.Model):
         return AlertKind(self.kind).word if self.kind in set(AlertKind) else self.kind
 
     @property
+    def says_what_to_do(self) -> bool:
+        """Whether its remedy tells more than its sentence: those of mirrors and exports end with what to do."""
+        return self.mirror is None and self.export is None
+
+    @property
     def pattern_name(self) -> str:
         """What patterns of names are compared with: that of the mirror, repository/branch of the export, else ""."""
         return self.name.replace(" · ", "/") if self.mirror or self.export else ""

@@ -21,6 +21,8 @@ MODULES = (
     "mirrors/status/test_readings.py",
     "mirrors/transitions/test_many_blockers.py",
     "mirrors/transitions/test_measuring.py",
+    "notifications/test_delivery.py",
+    "notifications/test_rules.py",
     "rbac/test_idempotency.py",
     "rbac/test_last_administrator.py",
     "test_moved_tables.py",

@@ -35,7 +35,7 @@ def told(lm: Deployment) -> None:
 
 def test_the_page_tells_what_is_open_and_what_closed(told: None, olga: Client) -> None:
     said = text(olga.get("/notifications/"))
-    assert "1 alert open." in said and "Mirror damagedlake-eu Main is 9 min behind. Open its backlog" in said
+    assert "1 alert open." in said and "Mirror damagedlake-eu Main is 9 min behind. Critical since" in said
     assert "Closed lately Mirror tamperedlake-eu Up to date: all is there." in said
     assert "Mirror late" not in said
 
