@@ -130,8 +130,9 @@ def answered_at() -> dict[str, datetime]:
     return dict(rows.values_list("region", "answered_at"))
 
 
-def asked_lately(now: datetime) -> set[tuple[str, Service]]:
-    """Region and service of all whose answers are of now: of the others nobody knows whether they are in order."""
+def answering(now: datetime) -> set[tuple[str, Service]]:
+    """Region and service of all that answered when they were asked last, which was lately: nobody knows that the others
+    are in order."""
     known = set(config.current().regions)
-    rows = Contact.objects.filter(asked_at__gt=now - BELIEVED_FOR, region__in=known)
+    rows = Contact.objects.filter(asked_at__gt=now - BELIEVED_FOR, failing_since=None, region__in=known)
     return {(region, Service(service)) for region, service in rows.values_list("region", "service")}

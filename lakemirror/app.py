@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lakemirror import __version__
-from lakemirror.commands import details, exports, lifecycle, policies, read, repairs, verify_export
+from lakemirror.commands import details, exports, lifecycle, notifications, policies, read, repairs, verify_export
 
 EXIT_STATUS = """\b
 Exit status:
@@ -59,6 +59,14 @@ EXPORT_COMMANDS = (
     exports.resume,
     exports.delete,
 )
+ALERT_COMMANDS = (notifications.list_alerts, notifications.acknowledge, notifications.snooze)
+CHANNEL_COMMANDS = (
+    notifications.list_channels,
+    notifications.create,
+    notifications.test,
+    notifications.deliveries,
+    notifications.delete,
+)
 
 
 @click.group(epilog=EXIT_STATUS)
@@ -90,8 +98,22 @@ def installation() -> None:
     """Regions with their lakeFS and store."""
 
 
+@lakemirror.group(epilog=EXIT_STATUS)
+def alert() -> None:
+    """What is wrong, or was."""
+
+
+@lakemirror.group(epilog=EXIT_STATUS)
+def channel() -> None:
+    """Webhooks that alerts are sent to."""
+
+
 installation.add_command(policies.of_an_installation)
 for command in COMMANDS:
     mirror.add_command(command)
 for command in EXPORT_COMMANDS:
     export.add_command(command)
+for command in ALERT_COMMANDS:
+    alert.add_command(command)
+for command in CHANNEL_COMMANDS:
+    channel.add_command(command)

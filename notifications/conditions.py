@@ -74,11 +74,11 @@ def observe(now: datetime) -> Observation:
 
 
 def _regions(seen: Observation, causes: Sequence[RootCause], now: datetime) -> None:
-    asked = contact.asked_lately(now)
+    answering = contact.answering(now)
     for region in config.current().regions:
         for service in Service:
             told = str(sentence(f"{service.word} of {region} answers"))
-            seen.standings[region_subject(region, service)] = Standing(told, sure=(region, service) in asked)
+            seen.standings[region_subject(region, service)] = Standing(told, sure=(region, service) in answering)
     for cause in causes:
         outage = cause.outage
         condition = Condition(

@@ -152,6 +152,12 @@ def test_a_region_that_nobody_asked_lately_is_not_told_to_be_in_order(lm: Deploy
     assert not observe(clock.now()).standings["region/eu-west-1/lakefs"].sure
 
 
+def test_a_region_that_fails_again_is_not_told_to_be_in_order(lm: Deployment) -> None:
+    failing(lm, seconds=5)
+    observation = observe(clock.now())
+    assert not observation.troubles and not observation.standings["region/eu-west-1/lakefs"].sure
+
+
 def test_a_queue_without_a_worker_is_seen_and_explains_what_waits(lm: Deployment, head: str) -> None:
     past = clock.now() - timedelta(minutes=30)
     Repository.objects.update(looked_at=past)
