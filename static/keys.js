@@ -25,8 +25,10 @@ function step(by) {
 }
 
 function search() {
-  const fields = Array.from(document.querySelectorAll("main input[type=search]"));
-  const field = fields.find((one) => one.getClientRects().length);
+  /* The page's own first, else the one above all pages; on a narrow screen that is in the menu. */
+  const fields = ["main", "header"].flatMap((part) => Array.from(document.querySelectorAll(`${part} input[type=search]`)));
+  const field = fields.find((one) => one.getClientRects().length) ?? document.querySelector("header .menu input[type=search]");
+  field?.closest("details")?.setAttribute("open", "");
   field?.focus();
   field?.select();
 }

@@ -15,9 +15,10 @@ from audit.verbs import Verb
 from core.access.policies import repository_arn
 from db import clock
 from jobs import duties
-from mirrors.models import Blocker, Mirror, MirrorDuty
+from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
+from mirrors.models.querysets import UNCHECKED
 from mirrors.queries.find_commit import find_branch, find_commit
-from mirrors.queries.missing import holders_blocking
+from mirrors.queries.missing import OPEN_COMMITS, holders_blocking
 from mirrors.queries.missing_counts import COUNTED
 from mirrors.transitions.blockers import LOOKED_FOR
 from rbac import services as rbac
@@ -53,12 +54,22 @@ class Group:
 
 
 class Looked:
-    """What a look at the first COUNTED things tells of all of them: `total` of them at least, if there are `more`."""
+    """What a look at the first COUNTED rows tells of all of them: `total` different things at least, if there are
+    `more`. Several ranges may need one thing, with a row each: the first stands for it, `repeated` are the others."""
 
     def __init__(self, rows: QuerySet[Blocker]) -> None:
-        first_rows = list(rows.order_by("pk").values_list("reason", "path", "first_seen")[: COUNTED + 1])
+        fields = ("pk", "kind", "key", "holder_id", "reason", "path", "first_seen")
+        first_rows = list(rows.order_by("pk").values_list(*fields)[: COUNTED + 1])
         self.more = len(first_rows) > COUNTED
-        self._rows = first_rows[:COUNTED]
+        self.repeated: list[int] = []
+        self._rows: list[tuple[str, str, datetime]] = []
+        self._holders: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for pk, kind, key, holder, reason, path, seen in first_rows[:COUNTED]:
+            if (kind, key) in self._holders:
+                self.repeated.append(pk)
+            else:
+                self._rows.append((reason, path, seen))
+            self._holders[kind, key].add(holder)
         self.total = len(self._rows)
 
     def by_reason(self) -> list[Group]:
@@ -68,6 +79,16 @@ class Looked:
     def by_prefix(self, below: str = "") -> list[Group]:
         """The same by what their paths have up to the first `/` after `below`; None: things without a path."""
         return _grouped((_folder(path, below), seen) for _, path, seen in self._rows)
+
+    def commits_held(self, mirror: Mirror, things: Iterable[Blocker]) -> dict[int, int]:
+        """By the key of its row, how many commits of the mirror wait for a thing, among the last OPEN_COMMITS."""
+        waiting = MirrorCommit.objects.filter(UNCHECKED, mirror=mirror).order_by("-commit_id")
+        fields = ("commit__sha", "commit__metarange_id", "waits_for")
+        commits = [{sha, data, *needs} for sha, data, needs in waiting.values_list(*fields)[:OPEN_COMMITS]]
+        return {
+            thing.pk: sum(not needs.isdisjoint(self._holders[thing.kind, thing.key]) for needs in commits)
+            for thing in things
+        }
 
 
 def _folder(path: str, below: str) -> str | None:
@@ -89,16 +110,34 @@ def blockers_retry(
 
     Ids of what has arrived meanwhile are nobody's any more. A commit's record that was refused is never looked for.
     """
+    rows = _chosen(mirror, reason, commit)
+    rows = rows if ids is None else rows.filter(pk__in=ids)
+    return _retry(actor, mirror, rows, ids=ids, reason=reason, commit=commit)
+
+
+def things_retry(
+    *, actor: Any, mirror: Mirror, ids: Sequence[int] | None = None, reason: str = "", commit: str = ""
+) -> int:
+    """The same for a page, which shows each thing once: it is looked for wherever it is needed. Gives how many."""
+    rows = _chosen(mirror, reason, commit)
+    if ids is not None:
+        named = mirror.blockers.filter(pk__in=ids)
+        rows = rows.filter(kind__in=named.values("kind"), key__in=named.values("key"))
+    number = rows.order_by().values("kind", "key").distinct().count()
+    _retry(actor, mirror, rows, ids=ids, reason=reason, commit=commit)
+    return number
+
+
+def _chosen(mirror: Mirror, reason: str, commit: str) -> QuerySet[Blocker]:
+    rows = blockers_of(mirror, commit=commit).filter(kind__in=LOOKED_FOR)
+    return rows.filter(reason=reason) if reason else rows
+
+
+def _retry(actor: Any, mirror: Mirror, rows: QuerySet[Blocker], **which: Any) -> int:
     right = ("fs:OperateMirror", repository_arn(mirror.source.name))
     rbac.require(actor, right)
-    rows = blockers_of(mirror, commit=commit).filter(kind__in=LOOKED_FOR)
-    if ids is not None:
-        rows = rows.filter(pk__in=ids)
-    if reason:
-        rows = rows.filter(reason=reason)
     number = rows.update(look_at=clock.now())
     duties.wake(MirrorDuty.VALIDATE, mirror.pk)
-    which = {"ids": ids and list(ids), "reason": reason, "commit": commit}
     chosen = {name: value for name, value in which.items() if value not in (None, "")} or {"all": True}
     after = {"retry_blockers": chosen, "mirror": mirror.name, "blockers": number}
     rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=mirror.audit_name, after=after)

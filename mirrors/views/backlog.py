@@ -16,7 +16,7 @@ from db import clock
 from mirrors.models import Blocker
 from mirrors.preflight.unreplicated import count_unreplicated, route_of_mirror
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Looked, blockers_of, blockers_retry
+from mirrors.services.backlog import Looked, blockers_of, things_retry
 from mirrors.status.mirror import mirror_statuses
 from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
@@ -41,8 +41,10 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
     except LakeMirrorError as error:
         rows, wrong = mirror.blockers.none(), str(error)
     looked = Looked(rows)
+    page = page_of_rows(request, rows.exclude(pk__in=looked.repeated), "pk", newest=False)
     context = {
-        "page": page_of_rows(request, rows, "pk", newest=False),
+        "page": page,
+        "held": looked.commits_held(mirror, page.rows),
         "tally": looked,
         "reasons": looked.by_reason()[:GROUPS],
         "folders": looked.by_prefix(given["prefix"])[:GROUPS],
@@ -63,7 +65,7 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
 def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
     """Look now for one thing, for those selected, for those of a reason, or for all."""
     mirror = find_visible(request, name)
-    retry = partial(blockers_retry, actor=request.user, mirror=mirror)
+    retry = partial(things_retry, actor=request.user, mirror=mirror)
     which = request.POST.get("which", "")
     if which.startswith("one-"):
         retry = partial(retry, ids=_ids([which.removeprefix("one-")]))

@@ -145,6 +145,25 @@ def test_a_slash_goes_to_the_search_and_what_is_typed_there_is_no_key(olga: Page
     expect(olga.get_by_text("No mirror is like that")).to_be_visible()
 
 
+def test_on_a_page_without_a_search_of_its_own_a_slash_goes_to_the_one_above_all(olga: Page, company: Any) -> None:
+    olga.goto("/installations/")
+    olga.keyboard.press("/")
+    expect(olga.locator("#search")).to_be_focused()
+    olga.set_viewport_size({"width": 390, "height": 760})
+    olga.goto("/installations/")
+    olga.keyboard.press("/")
+    expect(olga.locator("#search-narrow")).to_be_focused()
+
+
+def test_the_tab_counts_what_needs_somebody(olga: Page, company: Any) -> None:
+    olga.goto("/")
+    expect(olga).to_have_title("(3) Overview · LakeMirror")
+    Mirror.objects.filter(name="archive-eu").delete()
+    olga.evaluate("refresh()")
+    expect(olga).to_have_title("(2) Overview · LakeMirror")
+    assert "alarm" in (olga.locator("link[rel=icon]").get_attribute("href") or "")
+
+
 def test_a_question_mark_shows_the_keys_and_they_can_be_turned_off(olga: Page, company: Any) -> None:
     olga.goto("/mirrors/")
     olga.keyboard.press("?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import floor
@@ -71,6 +71,12 @@ _HTML = {
 def icon(name: str) -> SafeString:
     """An icon from the sheet in base.html; a word stands beside it, so it says nothing by itself."""
     return format_html('<svg class="icon" aria-hidden="true"><use href="#i-{}"/></svg>', name)
+
+
+@register.filter
+def of(values: Mapping[int, Any], key: int) -> Any:
+    """What a mapping has for a key."""
+    return values[key]
 
 
 @register.filter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from django.test import Client
 from audit.models import AuditEvent
 from mirrors.models import Blocker, Commit, Mirror
 from tests.mirrors.factories import block, make_company
+from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.mirrors.page_text import text
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -100,3 +101,27 @@ def test_nothing_selected_is_told(olga: Client, company: Any) -> None:
 )
 def test_what_makes_no_sense_is_refused(olga: Client, company: Any, form: dict[str, Any]) -> None:
     assert olga.post(f"{BACKLOG}retry/", form).status_code == 400
+
+
+def test_a_thing_that_several_ranges_need_is_one_row_with_the_commits_that_wait_for_it(
+    lm: Deployment, head: str, olga: Client
+) -> None:
+    main = lm.lake.repository.branches["main"]
+    lm.lake.repository.branches["dev"] = main
+    first = lm.lake.commit("main", {"c": b"3"})
+    lost = f"{NAMESPACE}/{lm.lake.address_of(first, 'c')}"
+    second = lm.lake.commit("main", {"d": b"4"})
+    lm.arrive()
+    lm.eu_store.hidden.add(lost)
+    lm.work(3)
+    rows = Blocker.objects.filter(path="c")
+    assert rows.count() == 2 and lm.lake.files_of(first) != lm.lake.files_of(second)
+    page = olga.get("/mirrors/lake-eu/backlog/")
+    said = text(page)
+    assert "One by one 1" in said and "Missing 1" in said and "2 commits" in said
+    later = datetime.now(UTC) + timedelta(hours=1)
+    [shown] = page.context["page"].rows
+    Blocker.objects.update(look_at=later)
+    answer = olga.post("/mirrors/lake-eu/backlog/retry/", {"which": f"one-{shown.pk}"}, follow=True)
+    assert "1 thing is looked for now" in text(answer)
+    assert not Blocker.objects.filter(look_at=later).exists()
