@@ -24,11 +24,11 @@ class SiteConfig(AppConfig):
         from django_q.signals import post_spawn
 
         from jobs import housekeeping
-        from jobs.queue_process import PatientQueue
+        from jobs.queue_process import LockFreeEvent, PatientQueue
         from rbac import idempotency
         from rbac.signin import brute_force, session_store
 
-        cluster.Queue = PatientQueue
+        cluster.Queue, cluster.Event = PatientQueue, LockFreeEvent
         for old in (idempotency, session_store, brute_force):
             housekeeping.register(old.prune)
         post_spawn.connect(die_with_parent, dispatch_uid="lakemirror.die_with_parent")

@@ -45,11 +45,11 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "django_htmx",
-    "django_q",
     "lakemirror_site",
     "web",
     "audit",
-    "jobs",
+    "jobs",  # above django_q: its command qcluster counts
+    "django_q",
     "rbac",
     "installations",
     "mirrors",
@@ -67,6 +67,7 @@ MIDDLEWARE = [
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "web.compression.GZip",
+    "lakemirror_site.health.NothingBeforeTheTables",
     "rbac.signin.cookies.HostCookies",
     "rbac.signin.session_store.Sessions",
     "django.middleware.common.CommonMiddleware",
@@ -81,6 +82,8 @@ MIDDLEWARE = [
     "rbac.idempotency.OncePerKey",
 ]
 ROOT_URLCONF = "lakemirror_site.urls"
+# Whoever watches a process is answered whether or not there is a database.
+ANSWERED_WITHOUT_DATABASE = ("/healthz", "/readyz", "/version")
 WSGI_APPLICATION = "lakemirror_site.wsgi.application"
 TEMPLATES = [
     {

@@ -26,6 +26,7 @@ MODULES = (
     "rbac/test_idempotency.py",
     "rbac/test_last_administrator.py",
     "test_moved_tables.py",
+    "test_upgrade.py",
 )
 
 

@@ -19,6 +19,7 @@ from mirroring.promote import move_history
 from mirroring.promote.branch_facts import gather_facts, promotable
 from mirroring.promote.destination_heads import Shown
 from mirroring.promote.move_ref import ForcedCall, Round, settle
+from mirroring.promote.older_books import may_be_older, waits_for_the_source
 from mirroring.promote.ref_failures import Failures
 from mirroring.promote.resend_records import prove_newest
 from mirroring.promote.tags import follow_tags
@@ -50,7 +51,9 @@ def promote(lease: Lease) -> DutyOutcome:
     about, moved, heads = Round(mirror, lakefs, lease, shown), 0, dict(shown.heads)
     if _is_going(mirror, heads) and lease.duty.failures < FOR_GOOD:
         raise PartialFailure(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
+    older = may_be_older(mirror)
     gathered, intents = gather_facts(mirror, heads, failed.of), intents_of(mirror)
+    gathered = [about_one for about_one in gathered if not waits_for_the_source(*about_one, older=older)]
     moved_by_others = {branch.name for branch, facts in gathered if whose_move(facts) in UNEXPLAINED}
     if mirror.proving_records or is_news(mirror, moved_by_others):
         about.begin()
@@ -61,9 +64,10 @@ def promote(lease: Lease) -> DutyOutcome:
             moved += settle(BranchRef(about, branch, facts, intents[branch.name]), about)
         if facts.dropped:
             heads.pop(branch.name, None)  # no stray, although it was there when the round began
-    move_history.note_strays(mirror, heads, lease)
+    if not older:
+        move_history.note_strays(mirror, heads, lease)
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
-    moved += follow_tags(about, failed.of)
+    moved += 0 if older else follow_tags(about, failed.of)
     for row in branches_to_look_at(mirror):
         lease.renew()
         with failed.of(mirror, f"branch {row.name}"):

@@ -65,7 +65,10 @@ def _gather(mirror: Mirror, mirror_tags: dict[str, str]) -> Iterator[tuple[str, 
     """Facts about tags that are not at rest."""
     rows, intents = {row.name: row for row in mirror.tag_rows.all()}, intents_of(mirror, tags=True)
     stirring: dict[str, str] = {}
-    for name, commit, gone_at in mirror.source.tags.values_list("name", "commit_id", "gone_at"):
+    found = mirror.source.tags.values_list("name", "commit_id", "gone_at", "missing_since")
+    for name, commit, gone_at, missing_since in found:
+        if missing_since is not None and gone_at is None and name not in mirror_tags:
+            continue  # both sides lack it, as far as anybody has seen: the next look tells
         row, commit = rows.get(name), "" if gone_at else commit
         noted = row.commit_id if row and not row.stray else ""
         if not commit and gone_at is None:  # the source has it, at a commit that can't be read yet

@@ -27,10 +27,10 @@ from mirrors.services.priority import mark_needed, unmark_settled
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import leave_unchecked, mark_complete_ancestry
 from mirrors.transitions.blockers import LOOKED_FOR
-from mirrors.transitions.doubt import forget_all
+from mirrors.transitions.doubt import doubt_judgements, forget_all
 from mirrors.transitions.metarange_states import note_metaranges, proven_metaranges
 from mirrors.transitions.proven_heads import prove_heads
-from mirrors.transitions.range_states import WAITS_NAMED
+from mirrors.transitions.range_states import WAITS_NAMED, taken_down
 from mirrors.transitions.required_commits import prune_commits
 from mirrors.transitions.validity import locked_mirror
 
@@ -51,6 +51,7 @@ def validate(lease: Lease) -> DutyOutcome:
 
 def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
     _begin_anew_at_another_store(mirror, lease)
+    _begin_anew_after_an_older_version(mirror, lease)
     prune_commits(mirror, lease)
     leave_unchecked(mirror)
     relook = look_again(mirror, lease)
@@ -87,6 +88,16 @@ def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:
         Mirror.objects.filter(pk=mirror.pk).update(store=store)
         mirror.branches.update(certified="")
     mirror.store = store
+
+
+def _begin_anew_after_an_older_version(mirror: Mirror, lease: Lease) -> None:
+    """A worker of a version of which the checks prove nothing went on after the tables were brought to this one: what
+    it found whole is not, and what it let wait has no blocker by which anybody would look for it again."""
+    if not mirror.coverage.unnoted().exists():
+        return
+    with locked_mirror(mirror, lease):
+        mirror.coverage.unnoted().update(**taken_down())
+        doubt_judgements(mirror)
 
 
 def _next_rows(mirror: Mirror, lease: Lease) -> list[MirrorCommit]:

@@ -85,6 +85,9 @@ class Mirror(models.Model):
     gc_rules_at = models.DateTimeField(null=True, help_text="when they were last asked for")
     last_validated_at = models.DateTimeField(null=True)
     destination_looked_at = models.DateTimeField(null=True, help_text="last look at the branches there")
+    resumed_at = models.DateTimeField(
+        null=True, help_text="when a round of promotion found that there had been none for a while"
+    )
     tags_unseen_since = models.DateTimeField(
         null=True, help_text="since when nobody has seen the tags there; null: the last look did"
     )

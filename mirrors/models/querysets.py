@@ -89,6 +89,10 @@ class CoverageQuerySet(models.QuerySet):
         did not note what was looked for, and asked stores that may have answered for others."""
         return self.filter(depth__in=[depth, *Depth(depth).deeper], looked__isnull=False)
 
+    def unnoted(self) -> CoverageQuerySet:
+        """Checks of such a version, which may have been made after the tables were brought to this one."""
+        return self.filter(looked=None).exclude(depth="")
+
     def settled(self) -> CoverageQuerySet:
         """Ranges that need no further look."""
         return self.exclude(state=self.model.State.WAITING)

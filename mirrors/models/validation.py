@@ -69,6 +69,7 @@ class Coverage(models.Model):
             models.Index(fields=["mirror", "verify_at"], name="coverage_to_verify"),
             models.Index(fields=["mirror", "max_key"], name="coverage_keys"),
             models.Index(fields=["mirror"], condition=~Q(deeper=""), name="coverage_deeper"),
+            models.Index(fields=["mirror"], condition=Q(looked=None) & ~Q(depth=""), name="coverage_unnoted"),
         ]
 
     @property

@@ -85,7 +85,7 @@ def test_an_imported_object_that_cannot_be_reached_is_looked_for_again(lm: Deplo
     Mirror.objects.filter(pk=mirror.pk).update(imported="allow")
     lm.work()
     now = datetime.now(UTC)
-    mirror.coverage.create(range_id="r" * 64, state="waiting", depth="etag", problems=1, checked_at=now)
+    mirror.coverage.create(looked=b"", range_id="r" * 64, state="waiting", depth="etag", problems=1, checked_at=now)
     uri = "s3://elsewhere/a"
     far = {"kind": "object", "holder_id": "r" * 64, "key": "k", "address": uri, "size": 1, "etag": ""}
     mirror.blockers.create(**far, reason="imported-unreachable", first_seen=now, look_at=now)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError
 from django.test import Client, RequestFactory
 from launcher import demo
 from launcher.status import Status
@@ -19,7 +18,7 @@ from launcher.status import Status
 from core.errors import Conflict, Denied, Unreachable
 from deployment import config, spark_server
 from lakemirror import __version__
-from lakemirror_site import health, logs, preparing
+from lakemirror_site import logs, preparing
 from lakemirror_site.management.commands import demo_setup
 
 
@@ -69,29 +68,6 @@ def test_health_asks_nothing_of_the_database(client: Client) -> None:
 
 def test_the_version_is_that_of_the_command(client: Client) -> None:
     assert client.get("/version").json() == {"version": __version__}
-
-
-@pytest.mark.django_db
-def test_ready_when_the_tables_are_up_to_date(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_tables_seen", False)
-    assert client.get("/readyz").status_code == 200
-
-
-@pytest.mark.django_db
-def test_not_ready_while_tables_are_missing_or_the_database_is_away(
-    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def away() -> int:
-        raise DatabaseError("no route")
-
-    monkeypatch.setattr(health, "_tables_seen", False)
-    monkeypatch.setattr(health, "_pending_migrations", lambda: 3)
-    assert client.get("/readyz").json()["message"] == "3 migrations are not applied: run manage.py migrate"
-    monkeypatch.setattr(health, "_pending_migrations", away)
-    answer = client.get("/readyz")
-    told = "the database doesn't answer; the log of this process says why"
-    assert (answer.status_code, answer.json()["message"]) == (503, told)
-    assert "the database doesn't answer: no route" in caplog.text
 
 
 def record(**extra: Any) -> logging.LogRecord:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import threading
 import time
 from typing import Any
 
@@ -13,11 +12,12 @@ from django.db import DatabaseError, close_old_connections
 from django.db.models import Min
 from django.db.models.functions import Now
 
-from db import clock
+from db import clock, tables
 from deployment import config
 from jobs import duties, housekeeping, kinds
 from jobs.models import Duty
 from jobs.querysets import DutyQuerySet
+from jobs.queue_process import LockFreeEvent
 
 log = logging.getLogger("lakemirror.controller")
 
@@ -30,19 +30,25 @@ class Command(BaseCommand):
     help = "Send wake-ups for duties that are due, until stopped."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        stop = threading.Event()
+        stop = LockFreeEvent()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-        log.info("the clock is running")
-        if unused := config.unused_in_use():
-            log.info("accepted from the configuration, not used: %s", ", ".join(unused))
-        pause, look_at = TICK_SECONDS, 0.0
-        while not stop.wait(pause):
-            if time.monotonic() >= look_at:
-                look_at = time.monotonic() + LOOK_ROUND_SECONDS
-                look_round()
-            pause = tick()
+        if tables.watch.wait(stop.wait):
+            run(stop)
         log.info("the clock has stopped")
+
+
+def run(stop: LockFreeEvent) -> None:
+    """Until it is told to stop."""
+    log.info("the clock is running")
+    if unused := config.unused_in_use():
+        log.info("accepted from the configuration, not used: %s", ", ".join(unused))
+    pause, look_at = TICK_SECONDS, 0.0
+    while not stop.wait(pause):
+        if time.monotonic() >= look_at:
+            look_at = time.monotonic() + LOOK_ROUND_SECONDS
+            look_round()
+        pause = tick()
 
 
 def tick() -> float:
