@@ -37,6 +37,7 @@ def sbom(arguments: list[str]) -> int:
     if len(arguments) > 1 or any(word.startswith("-") for word in arguments):
         raise Problem("scripts/sbom takes the file to write, or nothing for var/sbom.cdx.json")
     file = Path(arguments[0]).absolute() if arguments else VAR / "sbom.cdx.json"
+    VAR.mkdir(parents=True, exist_ok=True)
     if not file.parent.is_dir():
         raise Problem(f"there is no folder {file.parent}")
     _environment(_IMAGE)
@@ -61,12 +62,12 @@ def _site_packages() -> Path:
 def _tools() -> Path:
     """The tools' Python, with exactly what requirements/tools.txt pins."""
     folder, run = VAR / "tools", Supervisor().once
+    VAR.mkdir(parents=True, exist_ok=True)
     python, stamp = folder / "bin" / "python", folder / ".installed"
     wanted = hashlib.sha256(_LOCK.read_bytes() + str(folder).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return python
     console.say(f"installing requirements/tools.txt into {folder}")
-    VAR.mkdir(parents=True, exist_ok=True)
     environment.need_disk(VAR, 200)
     shutil.rmtree(folder, ignore_errors=True)
     environment.create(run, folder)
