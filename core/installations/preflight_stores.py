@@ -34,8 +34,8 @@ def check_bucket(namespace: str, answer: Listing | LakeMirrorError) -> Check:
     check_id, bucket = "namespace-bucket", bucket_of(namespace)
     if isinstance(answer, NotFound):
         fix = (
-            f"Make the bucket {bucket}, or choose a namespace in one that is there. If it is in another store than the one "
-            "that was asked, tell that one's endpoint (`stores` in the configuration)"
+            f"Make the bucket {bucket}, or choose a namespace in one that is there. "
+            "If it is in another store than the one that was asked, tell its endpoint (`stores` in the configuration)"
         )
         return Check(check_id, CheckOutcome.FAILED, answer.message, fix)
     if isinstance(answer, (Denied, Unauthenticated)):
