@@ -1,13 +1,21 @@
-"""What stands behind scripts/run, test, manage and lakemirror; needs nothing but Python's own library."""
+"""What stands behind the scripts beside it; needs nothing but Python's own library."""
 
 from __future__ import annotations
 
 import sys
 
-from launcher import cli, guard, manage, run, test
+from launcher import cli, guard, manage, run, supply_chain, test
 from launcher.console import Problem, console
 
-COMMANDS = {"run": run.main, "test": test.main, "manage": manage.main, "lakemirror": cli.main}
+COMMANDS = {
+    "run": run.main,
+    "test": test.main,
+    "manage": manage.main,
+    "lakemirror": cli.main,
+    "licences": supply_chain.licences,
+    "sbom": supply_chain.sbom,
+    "audit": supply_chain.audit,
+}
 BECOME_ANOTHER = ("manage", "lakemirror")
 """These start nothing that could be left behind."""
 

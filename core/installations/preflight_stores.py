@@ -33,7 +33,10 @@ def check_bucket(namespace: str, answer: Listing | LakeMirrorError) -> Check:
     """Does the destination's store show us the place?"""
     check_id, bucket = "namespace-bucket", bucket_of(namespace)
     if isinstance(answer, NotFound):
-        fix = f"Make the bucket {bucket}, or choose a namespace in one that is there"
+        fix = (
+            f"Make the bucket {bucket}, or choose a namespace in one that is there. "
+            "If it is in another store than the one that was asked, tell its endpoint (`stores` in the configuration)"
+        )
         return Check(check_id, CheckOutcome.FAILED, answer.message, fix)
     if isinstance(answer, (Denied, Unauthenticated)):
         fix = f"Let the store's key s3:ListBucket on {bucket}, and s3:GetObject and s3:PutObject below it"

@@ -52,7 +52,7 @@ def make_venv(run: Run) -> None:
     need_disk(ROOT, 300)
     fresh = VENV.with_name(".venv.new")
     shutil.rmtree(fresh, ignore_errors=True)
-    _create(run, fresh)
+    create(run, fresh)
     fresh.rename(VENV)
 
 
@@ -62,15 +62,16 @@ def _works() -> bool:
     return subprocess.run([PYTHON, "-c", check], capture_output=True, cwd=ROOT).returncode == 0
 
 
-def _create(run: Run, folder: Path) -> None:
-    """With ensurepip where this Python has it; Debian's has it only with python3-venv, so bring that or pip's wheel."""
+def create(run: Run, folder: Path) -> None:
+    """An environment with pip: by ensurepip where this Python has it; Debian's has it only with python3-venv, so bring
+    that or pip's wheel."""
     if not _has_ensurepip():
         apt_install(run, "python3-venv")
         importlib.invalidate_caches()
     if _has_ensurepip():
-        run([sys.executable, "-m", "venv", str(folder)], inherited(), say="making .venv")
+        run([sys.executable, "-m", "venv", str(folder)], inherited(), say=f"making {folder.name}")
         return
-    run([sys.executable, "-m", "venv", "--without-pip", str(folder)], inherited(), say="making .venv")
+    run([sys.executable, "-m", "venv", "--without-pip", str(folder)], inherited(), say=f"making {folder.name}")
     with tempfile.TemporaryDirectory() as scratch:
         wheel = _debian_pip_wheel(run, Path(scratch))
         env = inherited(PYTHONPATH=str(wheel))
@@ -175,11 +176,19 @@ def install(run: Run, stage: str, *, megabytes: int) -> None:
     try:
         run(command, inherited(), seconds=1800)
     except Failed as failed:
-        raise Problem(_why(failed.output, stage)) from None
+        raise Problem(why(failed.output, stage)) from None
     _stamp(stage).write_text(_wanted(stage))
 
 
-def _why(output: str, stage: str) -> str:
+def install_missing(run: Run, stages: dict[str, int]) -> None:
+    """Install those of the stages that are not there; each with the megabytes that it needs."""
+    for stage, megabytes in stages.items():
+        if not installed(stage):
+            console.say(f"installing requirements/{stage}.txt")
+            install(run, stage, megabytes=megabytes)
+
+
+def why(output: str, stage: str) -> str:
     """pip's many lines as one."""
     if "No space left on device" in output:
         return f"no space left on the disk while installing requirements/{stage}.txt"

@@ -54,10 +54,7 @@ _CHECKS = {
 def main(arguments: list[str]) -> int:
     run = Supervisor().once
     environment.make_venv(run)
-    for stage, megabytes in _STAGES.items():
-        if not environment.installed(stage):
-            console.say(f"installing requirements/{stage}.txt")
-            environment.install(run, stage, megabytes=megabytes)
+    environment.install_missing(run, _STAGES)
     env = _environment(java.home(run), _chromium(run))
     failed = [] if arguments else [name for name, check in _CHECKS.items() if _run(check, env) != 0]
     status = _run(["-m", "pytest", *map(_place, arguments)], env) if arguments else _run_all(env)

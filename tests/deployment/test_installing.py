@@ -45,15 +45,33 @@ def test_an_unknown_role_is_told_and_a_wrong_configuration_too(tmp_path: Path) -
     assert done.returncode != 0 and "listen_address" in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_a_database_that_is_away_is_told_in_one_line(tmp_path: Path) -> None:
+    away = {"TYPE": "postgres", "POSTGRES_CONNECTION_STRING": "host=127.0.0.1 port=1 user=nobody dbname=none"}
+    done = process("prepare", tmp_path, **{f"REPLICATION_MIRRORS_DATABASE_{name}": said for name, said in away.items()})
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("CommandError: the database doesn't let us in: ") and "port 1 " in done.stderr
+
+
+@pytest.mark.parametrize("name", ["source", "destination"])
+def test_the_examples_are_complete_and_those_of_the_chart_are_the_same_but_for_what_a_secret_holds(name: str) -> None:
+    told = yaml.safe_load((config.BASE_DIR / "docs" / "examples" / f"{name}.yaml").read_text())
+    assert config.parse(told | KEYS).region == told["region"]
+    chart = yaml.safe_load((DEPLOY / "helm" / "examples" / f"{name}.yaml").read_text())["replication"]["config"]
+    del told["auth"], told["mirrors_database"]["postgres"]
+    assert chart | {"logging": told["logging"]} == told
+
+
 def test_compose_starts_each_role() -> None:
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
     assert {one["command"][0] for name, one in services.items() if name != "database"} == ROLES
 
 
-@pytest.mark.parametrize("file", ["helm/templates/deployments.yaml", "systemd/lakemirror.target"])
-def test_other_ways_start_each_role(file: str) -> None:
-    text = (DEPLOY / file).read_text()
-    assert {role for role in ROLES if re.search(rf'(["@-]){role}(["\s.])', text)} == ROLES
+@pytest.mark.parametrize(
+    "files", [["helm/templates/deployments.yaml"], ["systemd/lakemirror.target", "systemd/lakemirror@.service"]]
+)
+def test_other_ways_start_each_role(files: list[str]) -> None:
+    text = "".join((DEPLOY / file).read_text() for file in files)
+    assert {role for role in ROLES if re.search(rf'(["@-]|process ){role}(["\s.])', text)} == ROLES
 
 
 def test_every_role_is_one_that_the_script_knows() -> None:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
-from django.db import connection
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, connection
 
 from rbac.management.commands.ensure_admin import administrators
 from rbac.services import builtin
@@ -26,6 +26,10 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            connection.ensure_connection()
+        except OperationalError as error:
+            raise CommandError(f"the database doesn't let us in: {' '.join(str(error).split())}") from error
         with _alone():
             call_command("migrate", verbosity=0, interactive=False)
             if administrators().exists():
