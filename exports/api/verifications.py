@@ -10,7 +10,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.access.policies import branch_arn
 from core.errors import NotFound
 from db import clock
 from db.chunks import rows_in_chunks
@@ -18,7 +17,6 @@ from exports.api.exports import REGION, OfBranch
 from exports.api.serializers import ExportRunAnswer, run_json
 from exports.models import Export, ExportDrift, ExportVerification
 from exports.services import exports
-from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import PAGE, by_number
@@ -75,8 +73,7 @@ class Verify(OfBranch):
         """Compare the destination with the commit of the last success; nothing is written there. 202 with the
         verification, of which export-verification tells more; one that goes on already is not begun anew. 409 while an
         export goes on, and before any has succeeded. Needs fs:RunExport on the branch."""
-        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
-        export = self.find(request, repository, branch)
+        export = self.find(request, "fs:RunExport", repository, branch)
         verification = exports.export_verify(actor=request.user, export=export)
         return Response(verification_json(verification), status=202)
 
@@ -101,10 +98,10 @@ class RepairDrift(OfBranch):
         """Copy again what the last verification found missing or different, and replace what lies there instead. 202
         with the run, of which export-status tells more; a verification follows it. 409 while an export goes on, after a
         failure, and where nothing drifted. Needs fs:RunExport on the branch."""
-        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
+        self.permitted(request, "fs:RunExport", repository, branch)
         body = DriftRepair(data=request.data)
         body.is_valid(raise_exception=True)
-        export = self.find(request, repository, branch)
+        export = self.find(request, "fs:RunExport", repository, branch)
         run = exports.export_repair_drift(
             actor=request.user, export=export, remove=body.validated_data["removeForeign"]
         )
@@ -143,7 +140,7 @@ def last_verification(export: Export) -> ExportVerification:
     """The one that goes on, else the last one. Raises NotFound."""
     verification: ExportVerification | None = export.verifications.order_by("-pk").first()
     if verification is None:
-        raise NotFound(f"the export of '{export.branch}' was not verified yet", hint="Ask for it: POST export-verify")
+        raise NotFound(f"the export of '{export.which}' was not verified yet", hint="Ask for it: POST export-verify")
     return verification
 
 
