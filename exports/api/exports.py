@@ -48,7 +48,15 @@ from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, newest_first, number_of, one_of, page_of
 from web.schemas import page_answer
 
-REGION = OpenApiParameter("region", str, description="the region of the repository, if not the deployment's own")
+OF_BRANCH = (
+    OpenApiParameter(
+        "branch",
+        str,
+        OpenApiParameter.PATH,
+        description="BRANCH: the export without a name. BRANCH:NAME: one of the others that the branch has",
+    ),
+    OpenApiParameter("region", str, description="the region of the repository, if not the deployment's own"),
+)
 
 RUN = OpenApiParameter("run", str, description="only those of this run")
 REASON = OpenApiParameter("reason", str, enum=REASONS, description="only those that failed for this reason")
@@ -99,13 +107,13 @@ ONCE = 'The branch is exported once, as it is now. For every commit after it set
 class Configuration(OfBranch):
     """The configuration of a branch's export."""
 
-    @answers("Get an export configuration", 200, ExportConfiguration, query=[REGION], fails=[503])
+    @answers("Get an export configuration", 200, ExportConfiguration, query=OF_BRANCH, fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """How the branch is exported. Needs fs:ReadBranch on it."""
         return Response(configuration_json(self.readable(request, repository, branch)))
 
     @answers(
-        "Set an export configuration", 201, ExportSet, body=ExportConfiguration, query=[REGION], fails=[409, 502, 503]
+        "Set an export configuration", 201, ExportSet, body=ExportConfiguration, query=OF_BRANCH, fails=[409, 502, 503]
     )
     def put(self, request: Request, repository: str, branch: str) -> Response:
         """Replace the configuration, and export the branch's state of now. 201, and whether every commit is exported
@@ -117,7 +125,7 @@ class Configuration(OfBranch):
         export, _ = exports.export_set(actor=request.user, **identity, wish=body.wish())
         return Response({"message": EVERY_COMMIT if export.continuous else ONCE}, status=201)
 
-    @answers("Delete an export configuration", 204, query=[REGION], fails=[503])
+    @answers("Delete an export configuration", 204, query=OF_BRANCH, fails=[503])
     def delete(self, request: Request, repository: str, branch: str) -> Response:
         """Export no more; what was exported stays where it is. Needs fs:ExportConfig on the branch."""
         export = self.find(request, "fs:ExportConfig", repository, branch)
@@ -128,7 +136,7 @@ class Configuration(OfBranch):
 class Hook(OfBranch):
     """Export a branch now."""
 
-    @answers("Start an export", 201, OpenApiTypes.STR, query=[REGION], fails=[502, 503])
+    @answers("Start an export", 201, OpenApiTypes.STR, query=OF_BRANCH, fails=[502, 503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Export the branch's head of now. 201 with the run's id; 409 while one goes on, after a failure (repair it),
         and where there is nothing to export. Needs fs:RunExport on the branch."""
@@ -139,7 +147,7 @@ class Hook(OfBranch):
 class Repair(OfBranch):
     """Resume a failed export."""
 
-    @answers("Repair an export", 201, query=[REGION], fails=[503])
+    @answers("Repair an export", 201, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """What kept the export from succeeding is repaired: it goes on. 201, empty; 409 unless it has failed. Needs
         fs:RunExport on the branch."""
@@ -151,7 +159,7 @@ class Repair(OfBranch):
 class Status(OfBranch):
     """Where an export stands."""
 
-    @answers("Get an export status", 200, WholeExportStatus, query=[REGION], fails=[503])
+    @answers("Get an export status", 200, WholeExportStatus, query=OF_BRANCH, fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """All that its page says: state and reason, how far behind, the run that goes on or the last one step by step,
         failures by reason, status file, last verification. Needs fs:ReadBranch on the branch."""
@@ -161,7 +169,7 @@ class Status(OfBranch):
 class Runs(OfBranch):
     """The runs of an export."""
 
-    @answers("List export runs", 200, page_answer(ExportRunAnswer), query=[*PAGE, REGION], fails=[503])
+    @answers("List export runs", 200, page_answer(ExportRunAnswer), query=[*PAGE, *OF_BRANCH], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """A page of runs, the last one first. Needs fs:ReadBranch on the branch."""
         return Response(newest_first(request, self.readable(request, repository, branch).runs, run_json))
@@ -170,7 +178,7 @@ class Runs(OfBranch):
 class Skipped(OfBranch):
     """Commits that no run exported by themselves."""
 
-    @answers("List skipped commits", 200, page_answer(SkippedCommitAnswer), query=[*PAGE, RUN, REGION], fails=[503])
+    @answers("List skipped commits", 200, page_answer(SkippedCommitAnswer), query=[*PAGE, RUN, *OF_BRANCH], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """A page of commits that landed while another one was exported, the last noted first, each with the run that
         exported a newer one instead. Needs fs:ReadBranch on the branch."""
@@ -188,7 +196,7 @@ class Failures(OfBranch, TableView):
         "List export failures",
         200,
         page_answer(ExportFailureAnswer),
-        query=[*PAGE, RUN, REASON, FORMAT, REGION],
+        query=[*PAGE, RUN, REASON, FORMAT, *OF_BRANCH],
         fails=[503],
         csv=True,
     )
@@ -212,7 +220,7 @@ class Failures(OfBranch, TableView):
 class Pause(OfBranch):
     """Pause an export, or resume it."""
 
-    @answers("Pause an export", 200, ExportStatus, query=[REGION], fails=[503])
+    @answers("Pause an export", 200, ExportStatus, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Stop after what is being copied right now; nothing is lost. Needs fs:PauseExport on the branch."""
         return self.change(request, repository, branch, paused=True)
@@ -227,7 +235,7 @@ class Pause(OfBranch):
 class Limits(OfBranch):
     """How fast an export may go."""
 
-    @answers("Set export limits", 200, ExportConfiguration, body=ExportLimits, query=[REGION], fails=[503])
+    @answers("Set export limits", 200, ExportConfiguration, body=ExportLimits, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Change the limits, also while a run goes on: it takes them up within moments. What is left out stays, null is
         no limit; nothing is exported for it. Needs fs:ExportConfig on the branch."""
@@ -243,7 +251,7 @@ class Limits(OfBranch):
 class Resume(Pause):
     """Go on."""
 
-    @answers("Resume an export", 200, ExportStatus, query=[REGION], fails=[503])
+    @answers("Resume an export", 200, ExportStatus, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Go on where it stopped. Needs fs:PauseExport on the branch."""
         return self.change(request, repository, branch, paused=False)

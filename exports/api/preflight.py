@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.errors import LakeMirrorError
-from exports.api.exports import REGION, OfBranch, region_of
+from exports.api.exports import OF_BRANCH, OfBranch, region_of
 from exports.api.serializers import ExportConfiguration
 from exports.models import Export
 from exports.preflight.branch_sample import branch_of, first_files
@@ -84,7 +84,9 @@ class Check(OfBranch):
 
     tag = "check"
 
-    @answers("Check an export configuration", 200, CheckedAnswer, body=ExportConfiguration, query=[REGION], fails=[503])
+    @answers(
+        "Check an export configuration", 200, CheckedAnswer, body=ExportConfiguration, query=OF_BRANCH, fails=[503]
+    )
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """The body of PUT; nothing is stored. Below each path an object is written, read and removed again. Needs
         fs:ExportConfig on the branch; what its files tell (`patterns`, `next_run`) is null without fs:ReadBranch."""

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from core.errors import NotFound
 from db import clock
 from db.chunks import rows_in_chunks
-from exports.api.exports import REGION, OfBranch
+from exports.api.exports import OF_BRANCH, OfBranch
 from exports.api.serializers import ExportRunAnswer, run_json
 from exports.models import Export, ExportDrift, ExportVerification
 from exports.services import exports
@@ -68,7 +68,7 @@ class Verify(OfBranch):
 
     tag = "verification"
 
-    @answers("Verify an export", 202, VerificationAnswer, query=[REGION], fails=[503])
+    @answers("Verify an export", 202, VerificationAnswer, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Compare the destination with the commit of the last success; nothing is written there. 202 with the
         verification, of which export-verification tells more; one that goes on already is not begun anew. 409 while an
@@ -93,7 +93,7 @@ class RepairDrift(OfBranch):
 
     tag = "verification"
 
-    @answers("Repair export drift", 202, ExportRunAnswer, body=DriftRepair, query=[REGION], fails=[503])
+    @answers("Repair export drift", 202, ExportRunAnswer, body=DriftRepair, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Copy again what the last verification found missing or different, and replace what lies there instead. 202
         with the run, of which export-status tells more; a verification follows it. 409 while an export goes on, after a
@@ -113,7 +113,7 @@ class Verification(OfBranch):
 
     tag = "verification"
 
-    @answers("Get an export verification", 200, VerificationAnswer, query=[REGION], fails=[503])
+    @answers("Get an export verification", 200, VerificationAnswer, query=OF_BRANCH, fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """The last verification: how far it is, or what it found. 404 when nobody has asked for one. Needs
         fs:ReadBranch on the branch."""
@@ -125,7 +125,9 @@ class Drift(OfBranch, TableView):
 
     tag = "verification"
 
-    @answers("List export drift", 200, page_answer(DriftAnswer), query=[*PAGE, FORMAT, REGION], fails=[503], csv=True)
+    @answers(
+        "List export drift", 200, page_answer(DriftAnswer), query=[*PAGE, FORMAT, *OF_BRANCH], fails=[503], csv=True
+    )
     def get(self, request: Request, repository: str, branch: str) -> HttpResponseBase:
         """A page of keys that the last verification found missing, different or foreign; or all that are named, as CSV.
         Needs fs:ReadBranch on the branch."""
