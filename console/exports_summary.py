@@ -29,6 +29,7 @@ from rbac.services import Right
 from web.prometheus import Gauge, labelled
 
 EXPORT = ("region", "repository", "branch")
+"""Labels of every export; one with a name has `name`, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,7 @@ class About:
     url: str
     place: SourceRepository
     branch: str
+    """As addresses have it: with the export's name, where it has one."""
     right: Right
 
 
@@ -96,7 +98,7 @@ def summary(user: Any, now: datetime, most: int) -> Summary:
     seen = _seen(user)
     failed = seen.filter(Q(state=State.FAILED) | Q(pk__in=drifting(seen).values("export")))
     total, needing = seen.count(), failed.count()
-    some = export_statuses(list(failed.order_by("repository", "branch", "pk")[:most]), now) if needing else []
+    some = export_statuses(list(failed.order_by("repository", "branch", "name", "pk")[:most]), now) if needing else []
     exports = count(total, "export")
     need = f"Of {exports} {count(needing, 'needs you', 'need you')}" if needing else f"{exports}; nothing needs you"
     return Summary(total, needing, [_need(user, reading) for reading in some], sentence(need))
@@ -124,8 +126,8 @@ def going_on(user: Any, now: datetime, most: int) -> list[GoingOn]:
 
 
 def find_exports(user: Any, text: str) -> QuerySet[Export]:
-    """Those whose repository, branch or path holds a text."""
-    return narrowed(_seen(user), text).order_by("repository", "branch", "pk")
+    """Those whose repository, branch, name or path holds a text."""
+    return narrowed(_seen(user), text).order_by("repository", "branch", "name", "pk")
 
 
 def _seen(user: Any) -> QuerySet[Export]:
@@ -133,7 +135,7 @@ def _seen(user: Any) -> QuerySet[Export]:
 
 
 def _name(export: Export) -> str:
-    return f"{export.repository} · {export.branch}"
+    return f"{export.repository} · {export.which}"
 
 
 def _url(export: Export) -> str:
@@ -161,7 +163,7 @@ def _about(export: Export) -> About:
         name=_name(export),
         url=_url(export),
         place=SourceRepository(export.repository, export.region),
-        branch=export.branch,
+        branch=export.which,
         right=("fs:RunExport", export.arn),
     )
 
@@ -196,10 +198,10 @@ def gauges(now: datetime) -> Iterator[Gauge]:
     moved = Gauge("export_copied_bytes", "copied by all runs that are kept")
     for reading in readings:
         export = reading.export
-        names = (export.region, export.repository, export.branch)
-        labels = labelled(EXPORT, names)
+        names = {label: value for label, value in export.identity.items() if value or label in EXPORT}
+        labels = labelled(tuple(names), tuple(names.values()))
         for word in STATES:
-            state.add(labelled((*EXPORT, "state"), (*names, word.value)), reading.told.state is word)
+            state.add(labelled((*names, "state"), (*names.values(), word.value)), reading.told.state is word)
         paused.add(labels, export.paused)
         failed.add(labels, reading.run.failed if reading.run else 0)
         moved.add(labels, copied.get(export.pk, 0))

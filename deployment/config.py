@@ -179,9 +179,27 @@ def derived(secret_key: str, purpose: str) -> str:
 
 def parse(data: Mapping[str, Any], environ: Mapping[str, str] = types.MappingProxyType({})) -> Config:
     """A configuration from parsed YAML under an environment; ConfigError names what is missing or wrong."""
-    config = read_section(Config, overlay(data, Config, environ, plain=PLAIN_NAMES), "")
+    given = overlay(data, Config, environ, plain=PLAIN_NAMES)
+    _tell_whole_charts_and_other_databases(given)
+    config = read_section(Config, given, "")
     _hold_together(config)
     return config
+
+
+def _tell_whole_charts_and_other_databases(given: Mapping[str, Any]) -> None:
+    """What comes from a replication service's set-up and can't be taken as it is: said with what to do, not by the
+    first field in it that isn't known."""
+    if "replication" in given:
+        raise ConfigError(
+            "replication", "is of a chart's values: the configuration is what stands in replication.config"
+        )
+    database = given.get("mirrors_database")
+    kind = database.get("type") if isinstance(database, Mapping) else None
+    if kind in ("dynamodb", "cosmosdb", "local"):
+        instead = (
+            "give a PostgreSQL that every region's deployment reaches, or a sqlite file where there is one machine"
+        )
+        raise ConfigError("mirrors_database.type", f"{kind!r} is not one of sqlite, postgres: {instead}")
 
 
 def _hold_together(config: Config) -> None:

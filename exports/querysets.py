@@ -9,9 +9,9 @@ from django.db import models
 
 
 class ExportQuerySet(models.QuerySet):
-    def of_branch(self, region: str, repository: str, branch: str) -> ExportQuerySet:
-        """The export of a branch: one, or none."""
-        return self.filter(region=region, repository=repository, branch=branch)
+    def named(self, region: str, repository: str, branch: str, name: str) -> ExportQuerySet:
+        """The export of a branch that has this name, or "" for none: one, or none."""
+        return self.filter(region=region, repository=repository, branch=branch, name=name)
 
     def move(self, pk: int, *, states: Sequence[str], **values: Any) -> bool:
         """Change an export if it is in one of these states; of several at once one wins."""

@@ -89,7 +89,8 @@ def mirror() -> None:
 def export() -> None:
     """Branches, exported to places that need no lakeFS to be read.
 
-    A branch is named lakefs://REPOSITORY/BRANCH, or lakefs://REPOSITORY@BRANCH.
+    A branch is named lakefs://REPOSITORY/BRANCH, or lakefs://REPOSITORY@BRANCH; where it is exported to several places,
+    those with a name are lakefs://REPOSITORY/BRANCH:NAME.
     """
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from core.installations.webhook_action import FILLED_IN, SECRET_VARIABLE
 from sandbox import processes, real_lakefs
 from sandbox.company import Company
 from sandbox.control import Worker, make_control
@@ -73,6 +74,8 @@ def up(options: Options) -> None:
 
 def _run(options: Options, undo: ExitStack, stopping: threading.Event) -> None:
     began = time.monotonic()
+    if options.hook_secret:
+        os.environ[SECRET_VARIABLE] = options.hook_secret  # of each lakeFS, which fills it into action files
     sockets = _sockets(options)
     layout = _layout(sockets, bool(options.lakefs))
     children = _start_regions(options, sockets, layout, undo)
@@ -177,7 +180,7 @@ def _workers(options: Options, layout: Layout) -> list[Worker]:
 def _found(company: Company, region: Region, options: Options) -> None:
     hook_url = f"{options.hook_url.rstrip('/')}/{region.name}" if options.hook_url else ""
     namespace = f"s3://{region.bucket}/{company.repository}"
-    company.found(namespace, hook_url=hook_url, hook_secret=options.hook_secret)
+    company.found(namespace, hook_url=hook_url, hook_secret=FILLED_IN if options.hook_secret else "")
 
 
 def _watch(children: Sequence[int], stopping: threading.Event) -> None:

@@ -36,7 +36,9 @@ class JobAnswer(serializers.Serializer):
     )
     state = serializers.CharField()
     mirror = text_or_null()
-    branch = serializers.CharField(allow_null=True, help_text="of the duty of an export")
+    branch = serializers.CharField(
+        allow_null=True, help_text="of the duty of an export; as addresses have it: BRANCH:NAME where it has a name"
+    )
     source_repository = serializers.CharField()
     source_region = serializers.CharField()
     outcome = text_or_null()

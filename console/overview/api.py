@@ -79,6 +79,7 @@ class NeedingExportAnswer(serializers.Serializer):
 
     repository = serializers.CharField()
     branch = serializers.CharField()
+    name = serializers.CharField(allow_blank=True)
     region = serializers.CharField()
     status = serializers.CharField()
     reason = serializers.CharField()
@@ -214,6 +215,7 @@ def _exports_json(summary: Summary) -> dict[str, Any]:
             {
                 "repository": need.export.repository,
                 "branch": need.export.branch,
+                "name": need.export.name,
                 "region": need.export.region,
                 "status": need.told.state.value,
                 "reason": str(need.told.sentence),

@@ -73,10 +73,11 @@ class PathHitAnswer(serializers.Serializer):
 
 
 class ExportHitAnswer(serializers.Serializer):
-    """An export whose repository, branch or path holds the text."""
+    """An export whose repository, branch, name or path holds the text."""
 
     repository = serializers.CharField()
     branch = serializers.CharField()
+    name = serializers.CharField(allow_blank=True)
     region = serializers.CharField()
     export_path = serializers.CharField()
 
@@ -158,7 +159,8 @@ def _branch(hit: BranchHit) -> dict[str, Any]:
 
 
 def _export(row: Export) -> dict[str, Any]:
-    return {"repository": row.repository, "branch": row.branch, "region": row.region, "export_path": row.path}
+    which = {"repository": row.repository, "branch": row.branch, "name": row.name, "region": row.region}
+    return which | {"export_path": row.path}
 
 
 def _path(hit: PathHit) -> dict[str, Any]:

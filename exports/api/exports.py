@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -15,6 +17,7 @@ from rest_framework.views import APIView
 from core.access.policies import branch_arn
 from core.errors import NotFound
 from core.exporting import explain
+from core.exporting.names import SEPARATOR, parted
 from db import clock
 from db.chunks import rows_in_chunks
 from deployment import config
@@ -45,14 +48,22 @@ from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, newest_first, number_of, one_of, page_of
 from web.schemas import page_answer
 
-REGION = OpenApiParameter("region", str, description="the region of the repository, if not the deployment's own")
+OF_BRANCH = (
+    OpenApiParameter(
+        "branch",
+        str,
+        OpenApiParameter.PATH,
+        description="BRANCH: the export without a name. BRANCH:NAME: one of the others that the branch has",
+    ),
+    OpenApiParameter("region", str, description="the region of the repository, if not the deployment's own"),
+)
 
 RUN = OpenApiParameter("run", str, description="only those of this run")
 REASON = OpenApiParameter("reason", str, enum=REASONS, description="only those that failed for this reason")
 FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all rows as a file")
 STATES = [state.value for state in explain.STATES]
 STATE = OpenApiParameter("state", str, enum=STATES, description="only those in this state, as the pages say it")
-FIND = OpenApiParameter("find", str, description="only those whose repository, branch or path holds this")
+FIND = OpenApiParameter("find", str, description="only those whose repository, branch, name or path holds this")
 
 
 def region_of(request: Request) -> str:
@@ -68,15 +79,21 @@ class OfBranch(APIView):
     tag = "exports"
 
     def readable(self, request: Request, repository: str, branch: str) -> Export:
-        """The export, for somebody who may read the branch. NotFound also says whether the branch exists."""
-        rbac.require(request.user, ("fs:ReadBranch", branch_arn(repository, branch)))
-        return self.find(request, repository, branch)
+        """The export, for somebody who may read the branch."""
+        return self.find(request, "fs:ReadBranch", repository, branch)
 
-    def find(self, request: Request, repository: str, branch: str) -> Export:
-        """The export. Where there is none, NotFound names what is missing: repository, branch or configuration."""
+    def permitted(self, request: Request, action: str, repository: str, which: str) -> tuple[str, str]:
+        """The branch and the name of the export that `which` says, for somebody who has this right on the branch."""
+        rbac.require(request.user, (action, branch_arn(repository, which.partition(SEPARATOR)[0])))
+        return parted(which)
+
+    def find(self, request: Request, action: str, repository: str, which: str) -> Export:
+        """The export, for somebody who has this right on the branch. Where there is none, NotFound names what is
+        missing: repository, branch or configuration."""
+        branch, name = self.permitted(request, action, repository, which)
         region = region_of(request)
         try:
-            return exports.find_export(region, repository, branch)
+            return exports.find_export(region, repository, branch, name)
         except NotFound:
             destinations.source_of(region, repository)
             destinations.check_branch(region, repository, branch)
@@ -90,30 +107,28 @@ ONCE = 'The branch is exported once, as it is now. For every commit after it set
 class Configuration(OfBranch):
     """The configuration of a branch's export."""
 
-    @answers("Get an export configuration", 200, ExportConfiguration, query=[REGION], fails=[503])
+    @answers("Get an export configuration", 200, ExportConfiguration, query=OF_BRANCH, fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """How the branch is exported. Needs fs:ReadBranch on it."""
         return Response(configuration_json(self.readable(request, repository, branch)))
 
     @answers(
-        "Set an export configuration", 201, ExportSet, body=ExportConfiguration, query=[REGION], fails=[409, 502, 503]
+        "Set an export configuration", 201, ExportSet, body=ExportConfiguration, query=OF_BRANCH, fails=[409, 502, 503]
     )
     def put(self, request: Request, repository: str, branch: str) -> Response:
         """Replace the configuration, and export the branch's state of now. 201, and whether every commit is exported
         from now on. Needs fs:ExportConfig on it."""
-        rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
+        branch, name = self.permitted(request, "fs:ExportConfig", repository, branch)
         body = ExportConfiguration(data=request.data)
         body.is_valid(raise_exception=True)
-        export, _ = exports.export_set(
-            actor=request.user, region=region_of(request), repository=repository, branch=branch, wish=body.wish()
-        )
+        identity = {"region": region_of(request), "repository": repository, "branch": branch, "name": name}
+        export, _ = exports.export_set(actor=request.user, **identity, wish=body.wish())
         return Response({"message": EVERY_COMMIT if export.continuous else ONCE}, status=201)
 
-    @answers("Delete an export configuration", 204, query=[REGION], fails=[503])
+    @answers("Delete an export configuration", 204, query=OF_BRANCH, fails=[503])
     def delete(self, request: Request, repository: str, branch: str) -> Response:
         """Export no more; what was exported stays where it is. Needs fs:ExportConfig on the branch."""
-        rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
-        export = self.find(request, repository, branch)
+        export = self.find(request, "fs:ExportConfig", repository, branch)
         exports.export_delete(actor=request.user, export=export)
         return Response(status=204)
 
@@ -121,24 +136,22 @@ class Configuration(OfBranch):
 class Hook(OfBranch):
     """Export a branch now."""
 
-    @answers("Start an export", 201, OpenApiTypes.STR, query=[REGION], fails=[502, 503])
+    @answers("Start an export", 201, OpenApiTypes.STR, query=OF_BRANCH, fails=[502, 503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Export the branch's head of now. 201 with the run's id; 409 while one goes on, after a failure (repair it),
         and where there is nothing to export. Needs fs:RunExport on the branch."""
-        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
-        export = self.find(request, repository, branch)
+        export = self.find(request, "fs:RunExport", repository, branch)
         return Response(str(exports.export_run(actor=request.user, export=export).pk), status=201)
 
 
 class Repair(OfBranch):
     """Resume a failed export."""
 
-    @answers("Repair an export", 201, query=[REGION], fails=[503])
+    @answers("Repair an export", 201, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """What kept the export from succeeding is repaired: it goes on. 201, empty; 409 unless it has failed. Needs
         fs:RunExport on the branch."""
-        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
-        export = self.find(request, repository, branch)
+        export = self.find(request, "fs:RunExport", repository, branch)
         exports.export_repair(actor=request.user, export=export)
         return Response(status=201)
 
@@ -146,7 +159,7 @@ class Repair(OfBranch):
 class Status(OfBranch):
     """Where an export stands."""
 
-    @answers("Get an export status", 200, WholeExportStatus, query=[REGION], fails=[503])
+    @answers("Get an export status", 200, WholeExportStatus, query=OF_BRANCH, fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """All that its page says: state and reason, how far behind, the run that goes on or the last one step by step,
         failures by reason, status file, last verification. Needs fs:ReadBranch on the branch."""
@@ -156,7 +169,7 @@ class Status(OfBranch):
 class Runs(OfBranch):
     """The runs of an export."""
 
-    @answers("List export runs", 200, page_answer(ExportRunAnswer), query=[*PAGE, REGION], fails=[503])
+    @answers("List export runs", 200, page_answer(ExportRunAnswer), query=[*PAGE, *OF_BRANCH], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """A page of runs, the last one first. Needs fs:ReadBranch on the branch."""
         return Response(newest_first(request, self.readable(request, repository, branch).runs, run_json))
@@ -165,7 +178,7 @@ class Runs(OfBranch):
 class Skipped(OfBranch):
     """Commits that no run exported by themselves."""
 
-    @answers("List skipped commits", 200, page_answer(SkippedCommitAnswer), query=[*PAGE, RUN, REGION], fails=[503])
+    @answers("List skipped commits", 200, page_answer(SkippedCommitAnswer), query=[*PAGE, RUN, *OF_BRANCH], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """A page of commits that landed while another one was exported, the last noted first, each with the run that
         exported a newer one instead. Needs fs:ReadBranch on the branch."""
@@ -183,7 +196,7 @@ class Failures(OfBranch, TableView):
         "List export failures",
         200,
         page_answer(ExportFailureAnswer),
-        query=[*PAGE, RUN, REASON, FORMAT, REGION],
+        query=[*PAGE, RUN, REASON, FORMAT, *OF_BRANCH],
         fails=[503],
         csv=True,
     )
@@ -207,14 +220,13 @@ class Failures(OfBranch, TableView):
 class Pause(OfBranch):
     """Pause an export, or resume it."""
 
-    @answers("Pause an export", 200, ExportStatus, query=[REGION], fails=[503])
+    @answers("Pause an export", 200, ExportStatus, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Stop after what is being copied right now; nothing is lost. Needs fs:PauseExport on the branch."""
         return self.change(request, repository, branch, paused=True)
 
     def change(self, request: Request, repository: str, branch: str, *, paused: bool) -> Response:
-        rbac.require(request.user, ("fs:PauseExport", branch_arn(repository, branch)))
-        export = self.find(request, repository, branch)
+        export = self.find(request, "fs:PauseExport", repository, branch)
         exports.export_pause(actor=request.user, export=export, paused=paused)
         export.refresh_from_db()
         return Response(status_json(reading_of(export)))
@@ -223,14 +235,14 @@ class Pause(OfBranch):
 class Limits(OfBranch):
     """How fast an export may go."""
 
-    @answers("Set export limits", 200, ExportConfiguration, body=ExportLimits, query=[REGION], fails=[503])
+    @answers("Set export limits", 200, ExportConfiguration, body=ExportLimits, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Change the limits, also while a run goes on: it takes them up within moments. What is left out stays, null is
         no limit; nothing is exported for it. Needs fs:ExportConfig on the branch."""
-        rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
+        self.permitted(request, "fs:ExportConfig", repository, branch)
         body = ExportLimits(data=request.data)
         body.is_valid(raise_exception=True)
-        export = self.find(request, repository, branch)
+        export = self.find(request, "fs:ExportConfig", repository, branch)
         exports.export_limits(actor=request.user, export=export, changes=body.changes())
         export.refresh_from_db()
         return Response(configuration_json(export))
@@ -239,7 +251,7 @@ class Limits(OfBranch):
 class Resume(Pause):
     """Go on."""
 
-    @answers("Resume an export", 200, ExportStatus, query=[REGION], fails=[503])
+    @answers("Resume an export", 200, ExportStatus, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Go on where it stopped. Needs fs:PauseExport on the branch."""
         return self.change(request, repository, branch, paused=False)
@@ -273,8 +285,9 @@ def visible(user: Any) -> list[int]:
 
 
 def narrowed(rows: QuerySet[Export], text: str) -> QuerySet[Export]:
-    """Those whose repository, branch or path holds a text."""
-    part = Q(repository__icontains=text) | Q(branch__icontains=text) | Q(path__icontains=text)
+    """Those whose repository, branch, name or path holds a text."""
+    columns = ("repository", "branch", "name", "path")
+    part = reduce(or_, (Q((f"{column}__icontains", text)) for column in columns))
     return rows.filter(part) if text else rows
 
 

@@ -8,9 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.access.policies import branch_arn
 from core.errors import LakeMirrorError
-from exports.api.exports import REGION, OfBranch, region_of
+from exports.api.exports import OF_BRANCH, OfBranch, region_of
 from exports.api.serializers import ExportConfiguration
 from exports.models import Export
 from exports.preflight.branch_sample import branch_of, first_files
@@ -18,7 +17,6 @@ from exports.preflight.change_effects import changes_of
 from exports.preflight.checks import Plan, check_plan, require_reading
 from exports.preflight.next_run import Planned, planned_run
 from exports.preflight.pattern_trial import Trial, named, try_patterns
-from rbac import services as rbac
 from web.openapi import answers
 from web.schemas import CheckAnswer, check_json, count_or_null, many_texts, number_or_null, text_or_null
 from web.serializers import rfc3339
@@ -86,16 +84,18 @@ class Check(OfBranch):
 
     tag = "check"
 
-    @answers("Check an export configuration", 200, CheckedAnswer, body=ExportConfiguration, query=[REGION], fails=[503])
+    @answers(
+        "Check an export configuration", 200, CheckedAnswer, body=ExportConfiguration, query=OF_BRANCH, fails=[503]
+    )
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """The body of PUT; nothing is stored. Below each path an object is written, read and removed again. Needs
         fs:ExportConfig on the branch; what its files tell (`patterns`, `next_run`) is null without fs:ReadBranch."""
-        rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
+        branch, name = self.permitted(request, "fs:ExportConfig", repository, branch)
         body = ExportConfiguration(data=request.data)
         body.is_valid(raise_exception=True)
         region = region_of(request)
-        export = Export.objects.of_branch(region, repository, branch).filter(deleting=False).first()
-        return Response(checked_json(request.user, Plan(region, repository, branch, body.wish(), export)))
+        export = Export.objects.named(region, repository, branch, name).filter(deleting=False).first()
+        return Response(checked_json(request.user, Plan(region, repository, branch, body.wish(), export, name)))
 
 
 def checked_json(actor: Any, plan: Plan) -> dict[str, Any]:

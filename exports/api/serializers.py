@@ -151,6 +151,9 @@ class ExportStatus(serializers.Serializer):
 
     repository = serializers.CharField()
     branch = serializers.CharField()
+    name = serializers.CharField(
+        allow_blank=True, help_text="of the export, where the branch has several: addresses have it as BRANCH:NAME"
+    )
     region = serializers.CharField()
     status = serializers.ChoiceField([state.value for state in State], help_text="'' before the first run")
     state = serializers.ChoiceField([word.value for word in Word], help_text="as the pages say it")
@@ -225,6 +228,7 @@ def status_json(reading: ExportSummary) -> dict[str, Any]:
     return {
         "repository": export.repository,
         "branch": export.branch,
+        "name": export.name,
         "region": export.region,
         "status": export.state,
         "state": reading.told.state.value,

@@ -10,15 +10,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.access.policies import branch_arn
 from core.errors import NotFound
 from db import clock
 from db.chunks import rows_in_chunks
-from exports.api.exports import REGION, OfBranch
+from exports.api.exports import OF_BRANCH, OfBranch
 from exports.api.serializers import ExportRunAnswer, run_json
 from exports.models import Export, ExportDrift, ExportVerification
 from exports.services import exports
-from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import PAGE, by_number
@@ -70,13 +68,12 @@ class Verify(OfBranch):
 
     tag = "verification"
 
-    @answers("Verify an export", 202, VerificationAnswer, query=[REGION], fails=[503])
+    @answers("Verify an export", 202, VerificationAnswer, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Compare the destination with the commit of the last success; nothing is written there. 202 with the
         verification, of which export-verification tells more; one that goes on already is not begun anew. 409 while an
         export goes on, and before any has succeeded. Needs fs:RunExport on the branch."""
-        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
-        export = self.find(request, repository, branch)
+        export = self.find(request, "fs:RunExport", repository, branch)
         verification = exports.export_verify(actor=request.user, export=export)
         return Response(verification_json(verification), status=202)
 
@@ -96,15 +93,15 @@ class RepairDrift(OfBranch):
 
     tag = "verification"
 
-    @answers("Repair export drift", 202, ExportRunAnswer, body=DriftRepair, query=[REGION], fails=[503])
+    @answers("Repair export drift", 202, ExportRunAnswer, body=DriftRepair, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Copy again what the last verification found missing or different, and replace what lies there instead. 202
         with the run, of which export-status tells more; a verification follows it. 409 while an export goes on, after a
         failure, and where nothing drifted. Needs fs:RunExport on the branch."""
-        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
+        self.permitted(request, "fs:RunExport", repository, branch)
         body = DriftRepair(data=request.data)
         body.is_valid(raise_exception=True)
-        export = self.find(request, repository, branch)
+        export = self.find(request, "fs:RunExport", repository, branch)
         run = exports.export_repair_drift(
             actor=request.user, export=export, remove=body.validated_data["removeForeign"]
         )
@@ -116,7 +113,7 @@ class Verification(OfBranch):
 
     tag = "verification"
 
-    @answers("Get an export verification", 200, VerificationAnswer, query=[REGION], fails=[503])
+    @answers("Get an export verification", 200, VerificationAnswer, query=OF_BRANCH, fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """The last verification: how far it is, or what it found. 404 when nobody has asked for one. Needs
         fs:ReadBranch on the branch."""
@@ -128,7 +125,9 @@ class Drift(OfBranch, TableView):
 
     tag = "verification"
 
-    @answers("List export drift", 200, page_answer(DriftAnswer), query=[*PAGE, FORMAT, REGION], fails=[503], csv=True)
+    @answers(
+        "List export drift", 200, page_answer(DriftAnswer), query=[*PAGE, FORMAT, *OF_BRANCH], fails=[503], csv=True
+    )
     def get(self, request: Request, repository: str, branch: str) -> HttpResponseBase:
         """A page of keys that the last verification found missing, different or foreign; or all that are named, as CSV.
         Needs fs:ReadBranch on the branch."""
@@ -143,7 +142,7 @@ def last_verification(export: Export) -> ExportVerification:
     """The one that goes on, else the last one. Raises NotFound."""
     verification: ExportVerification | None = export.verifications.order_by("-pk").first()
     if verification is None:
-        raise NotFound(f"the export of '{export.branch}' was not verified yet", hint="Ask for it: POST export-verify")
+        raise NotFound(f"the export of '{export.which}' was not verified yet", hint="Ask for it: POST export-verify")
     return verification
 
 

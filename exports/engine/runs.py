@@ -101,10 +101,10 @@ def _others(export: Export, uri: str, *, files: bool) -> Iterator[tuple[Place, s
             yield region_settings.place(region, namespace), whose
     exports = Export.objects.exclude(pk=export.pk).order_by()
     for region, path in exports.filter(path__startswith=bucket).values_list("region", "path"):
-        yield region_settings.export_place(region, path), "where another branch is exported to"
+        yield region_settings.export_place(region, path), "where another export brings files"
     telling = exports.filter(status_path__startswith=bucket) if files else exports.none()
     for region, path in telling.values_list("region", "status_path"):
-        yield region_settings.export_place(region, path), "where the states of another branch are written"
+        yield region_settings.export_place(region, path), "where the states of another export are written"
 
 
 def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:

@@ -47,6 +47,7 @@ def _write_report(run: ExportRun, plane: Plane, state: State, errors: int, at: d
         "message": run.message,
         "repository": export.repository,
         "branch": export.branch,
+        "name": export.name or None,
         "export_path": run.path,
         "signalled_errors": errors,
         "manifest": timed.manifest if state is State.SUCCESS and run.listed is not False else None,

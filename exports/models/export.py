@@ -1,7 +1,7 @@
 """An export: how a branch is exported, and where it stands.
 
-It is of one branch of one source repository, and needs no mirror of it. Decisions are made by
-core/exporting/state_machine.py.
+It is of one branch of one source repository, and needs no mirror of it. A branch may have several, with names.
+Decisions are made by core/exporting/state_machine.py.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db import models
 
 from core.access.policies import branch_arn
-from core.exporting import manifests, state_machine
+from core.exporting import manifests, names, state_machine
 from db.fields import ExactTextField
 from exports.querysets import ExportQuerySet
 
@@ -32,6 +32,13 @@ class Export(models.Model):
     region = models.CharField(max_length=64, help_text="of the source")
     repository = models.CharField(max_length=64)
     branch = models.CharField(max_length=256)
+    name = models.CharField(
+        max_length=names.LONGEST,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="tells it from other exports of the branch; empty: the one without a name",
+    )
     creation_date = models.BigIntegerField(help_text="of the repository, Unix seconds: another one is not ours")
     storage_namespace = models.CharField(max_length=1024, help_text="of the repository")
     path = models.CharField(max_length=2048)
@@ -96,11 +103,23 @@ class Export(models.Model):
     objects = ExportQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["region", "repository", "branch"], name="export_once")]
-        ordering = ["repository", "branch", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["region", "repository", "branch", "name"], name="export_of_name_once")
+        ]
+        ordering = ["repository", "branch", "name", "pk"]
 
     def __str__(self) -> str:
-        return f"{self.repository}/{self.branch} ({self.region})"
+        return f"{self.repository}/{self.which} ({self.region})"
+
+    @property
+    def which(self) -> str:
+        """What names it among the exports of its repository: `branch`, or `branch:name`."""
+        return names.joined(self.branch, self.name)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The columns that say which export it is: no two have all of them alike."""
+        return {column: getattr(self, column) for column in ("region", "repository", "branch", "name")}
 
     @property
     def arn(self) -> str:
@@ -110,7 +129,7 @@ class Export(models.Model):
     @property
     def audit_name(self) -> str:
         """The subject of events about it."""
-        return f"export/{self.region}/{self.repository}/{self.branch}"
+        return f"export/{self.region}/{self.repository}/{self.which}"
 
     def standing(self) -> state_machine.ExportSituation:
         """What decisions are made from."""

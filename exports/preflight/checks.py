@@ -19,6 +19,7 @@ from core.errors import Invalid, LakeMirrorError
 from core.exporting import preflight as decide
 from core.exporting.destinations import check_beside, check_place, imported_from
 from core.exporting.markers import is_marker
+from core.exporting.names import check_name
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked, failing
 from db import clock
@@ -49,6 +50,12 @@ class Plan:
     branch: str
     wish: Wish
     export: Export | None = None
+    name: str = ""
+
+    @property
+    def itself(self) -> Export:
+        """The export, be it stored or not."""
+        return self.export or Export(region=self.region, repository=self.repository, branch=self.branch, name=self.name)
 
     @property
     def actions(self) -> bool:
@@ -106,7 +113,7 @@ def _not_apart(actor: Any, plan: Plan, places: dict[str, str], answers: Answers)
     for side, place in places.items():
         given = (place, "") if side == "path" else ("", place)
         try:
-            destinations.check_apart(actor, *given, branch.repository, plan.region, plan.branch)
+            destinations.check_apart(actor, *given, branch.repository, plan.itself)
             if side == "status" and "path" in places:
                 check_beside(place, places["path"], plan.repository, plan.branch)
             if isinstance(repositories, LakeMirrorError):
@@ -157,6 +164,8 @@ def _second_round(
 def _checks(plan: Plan, places: dict[str, str], wrong: dict[str, LakeMirrorError], answers: Answers) -> Iterator[Check]:
     branch = answers["branch"]
     yield _of_branch(plan, branch)
+    if plan.name:
+        yield _of_name(plan)
     for side in SIDES:
         if side in wrong:
             yield failing(side, wrong[side])
@@ -169,10 +178,19 @@ def _checks(plan: Plan, places: dict[str, str], wrong: dict[str, LakeMirrorError
 
 
 def _of_branch(plan: Plan, branch: Any) -> Check:
-    taken = Export.objects.of_branch(plan.region, plan.repository, plan.branch).exists()
+    taken = Export.objects.named(**plan.itself.identity).exists()
     if plan.export is None and taken:
-        return Check("branch", CheckOutcome.FAILED, "This branch is exported already", "Edit that export")
+        told = f"'{plan.name}' of this branch is there already" if plan.name else "This branch is exported already"
+        return Check("branch", CheckOutcome.FAILED, told, "Edit that export, or give this one a name of its own")
     return decide.check_branch(plan.branch, plan.repository, branch.commit.id if isinstance(branch, Branch) else branch)
+
+
+def _of_name(plan: Plan) -> Check:
+    try:
+        check_name(plan.name)
+    except Invalid as error:
+        return failing("name", error)
+    return Check("name", CheckOutcome.OK, f"The export is called {plan.itself.which}")
 
 
 def _of_place(

@@ -66,19 +66,20 @@ def check_branch(region: str, repository: str, branch: str) -> str:
         raise NotFound(f"there is no branch '{branch[:80]}' in '{repository}'") from None
 
 
-def check_apart(actor: Any, path: str, status_path: str, source: RepositoryInfo, region: str, branch: str) -> None:
-    """By all that is stored: raises Invalid where one of the places lies in somebody else's, or holds it."""
-    for field, place in _named(path, status_path, region):
-        if place.overlaps(region_settings.place(region, source.storage_namespace)):
+def check_apart(actor: Any, path: str, status_path: str, source: RepositoryInfo, itself: Export) -> None:
+    """By all that is stored: raises Invalid where one of the places lies in somebody else's, or holds it. `itself` says
+    by region, repository, branch and name which export is to have them; it need not be a row."""
+    for field, place in _named(path, status_path, itself.region):
+        if place.overlaps(region_settings.place(itself.region, source.storage_namespace)):
             raise Invalid(
                 f"{place} and the repository's own storage namespace {source.storage_namespace} overlap",
                 field=field,
                 hint=_APART,
             )
-        for other in _others(field, region, source.id, branch):
+        for other in _others(field, itself):
             _check_overlap(actor, field, place, other)
     if status_path:
-        _check_status_names(actor, status_path, region, source.id, branch)
+        _check_status_names(actor, status_path, itself)
 
 
 def _check_overlap(actor: Any, field: str, place: Place, other: Taken) -> None:
@@ -89,12 +90,15 @@ def _check_overlap(actor: Any, field: str, place: Place, other: Taken) -> None:
     raise Invalid(f"{place} overlaps a place of somebody whom you may not see", field=field, hint=_APART)
 
 
-def _check_status_names(actor: Any, status_path: str, region: str, repository: str, branch: str) -> None:
-    """Raises Invalid where another export at this status path has the same names for its files: that of a branch of the
-    same name in another region, or of `lake-eu/main` beside `lake/eu-main`."""
-    ours = status_uri(status_path, repository, branch, "")
-    others = Export.objects.order_by("pk").exclude(region=region, repository=repository, branch=branch)
-    for other in _sharing(region_settings.export_place(region, status_path), others):
+def _other_exports(itself: Export) -> QuerySet[Export]:
+    return Export.objects.order_by("pk").exclude(**itself.identity)
+
+
+def _check_status_names(actor: Any, status_path: str, itself: Export) -> None:
+    """Raises Invalid where another export at this status path has the same names for its files: another one of the
+    branch, that of a branch of the same name in another region, or of `lake-eu/main` beside `lake/eu-main`."""
+    ours = status_uri(status_path, itself.repository, itself.branch, "")
+    for other in _sharing(_place(itself, status_path), _other_exports(itself)):
         if status_uri(status_path, other.repository, other.branch, "") == ours:
             whose = str(other) if rbac.allowed(actor, "fs:ReadBranch", other.arn) else "another export"
             raise Invalid(
@@ -162,13 +166,13 @@ def _named(path: str, status_path: str, region: str) -> list[tuple[str, Place]]:
     return [(field, region_settings.export_place(region, uri)) for field, uri in given if uri]
 
 
-def _others(field: str, region: str, repository: str, branch: str) -> Iterator[Taken]:
+def _others(field: str, itself: Export) -> Iterator[Taken]:
     """Places that are taken, and by whom. Status paths may be shared by those whose files there have other names."""
     for name, at, namespace in Mirror.objects.order_by().values_list("name", "region", "storage_namespace"):
         yield Taken(region_settings.place(at, namespace), f"where the mirror '{name}' lies", _SEE_REPOSITORIES)
     for name, at, namespace in Repository.objects.order_by().values_list("name", "region", "storage_namespace"):
         yield Taken(region_settings.place(at, namespace), f"the storage namespace of '{name}'", _SEE_REPOSITORIES)
-    for export in Export.objects.order_by().exclude(region=region, repository=repository, branch=branch):
+    for export in _other_exports(itself):
         right = ("fs:ReadBranch", export.arn)
         taken = [*written_by(export), *(_told_by(export) if field == "exportPath" else ())]
         yield from (Taken(place, whose, right) for place, whose in taken)

@@ -15,6 +15,7 @@ from core.errors import Conflict, Invalid, NotFound
 from core.exporting import state_machine
 from core.exporting.destinations import check_beside, check_place
 from core.exporting.manifests import Mode as Manifest
+from core.exporting.names import check_name, joined
 from core.exporting.state_machine import State
 from db import clock
 from exports.engine import drift_repairs, runs, verifications
@@ -63,28 +64,34 @@ class Wish:
 # --- configuration ----------------------------------------------------------------------------------------------------
 
 
-def export_set(*, actor: Any, region: str, repository: str, branch: str, wish: Wish) -> tuple[Export, bool]:
-    """Configure the export of a branch, and have its state of now exported at once; also whether it is a new one.
+def export_set(
+    *, actor: Any, region: str, repository: str, branch: str, name: str = "", wish: Wish
+) -> tuple[Export, bool]:
+    """Configure the export of a branch, and have its state of now exported at once; also whether it is a new one. A
+    branch may have several, to places that are apart, each with a `name`; "" is the one without.
 
     Raises Denied, Invalid (naming the field), NotFound (no such repository or branch), Conflict (it is just being
     deleted) and Unreachable (the source, or an installation whose repositories may lie at these places).
     """
     right = ("fs:ExportConfig", branch_arn(repository, branch))
     rbac.require(actor, right)
+    if name:
+        check_name(name)
     destinations.check_region(region)
     settings = checked(wish)
     path, status_path = settings["path"], settings["status_path"]
     check_beside(status_path, path, repository, branch)
     source = destinations.source_of(region, repository)
     head = destinations.check_branch(region, repository, branch)
-    destinations.check_apart(actor, path, status_path, source, region, branch)
+    itself = Export(region=region, repository=source.id, branch=branch, name=name)
+    destinations.check_apart(actor, path, status_path, source, itself)
     near = destinations.repositories_near(region, path, status_path)
     destinations.check_apart_from_repositories(actor, path, status_path, region, near)
     destinations.check_reached(path, status_path, region)
     with transaction.atomic():
         hold_places()
-        destinations.check_apart(actor, path, status_path, source, region, branch)
-        export, before = _store(region, branch, source, settings, head)
+        destinations.check_apart(actor, path, status_path, source, itself)
+        export, before = _store(itself, source, settings, head)
         duties.ensure(KIND, subject_of(export), region)
         duties.wake(KIND, subject_of(export))
         after = {name: getattr(export, name) for name in SETTINGS}
@@ -129,21 +136,18 @@ def check_manifest(mode: str | None) -> None:
         raise Invalid(f"'{mode[:40]}' is none of {', '.join(Manifest)}", field="manifest", hint="Write one of these")
 
 
-def _store(
-    region: str, branch: str, source: Any, settings: dict[str, Any], head: str
-) -> tuple[Export, dict[str, Any] | None]:
-    """The row with its new settings, and the settings before, None if it is new."""
+def _store(itself: Export, source: Any, settings: dict[str, Any], head: str) -> tuple[Export, dict[str, Any] | None]:
+    """The row with its new settings, and the settings before, None if it is new. `itself` is no row yet: it says which
+    export is meant."""
     now = clock.now()
     asked = {"wanted": True, "wanted_ref": head, "changed_at": now}
-    export = Export.objects.select_for_update().of_branch(region, source.id, branch).first()
+    export = Export.objects.select_for_update().named(**itself.identity).first()
     settings = settings | kept(settings, export)
     if export is None:
         pins = {"creation_date": source.creation_date, "storage_namespace": source.storage_namespace}
         # A worker of the version before, which knows no such choice, may carry its first run.
         pins["actions_at_success"] = True
-        made = Export.objects.create(
-            region=region, repository=source.id, branch=branch, created_at=now, **asked, **pins, **settings
-        )
+        made = Export.objects.create(**itself.identity, created_at=now, **asked, **pins, **settings)
         take(made)
         return made, None
     if export.deleting:
@@ -252,15 +256,20 @@ def _audit(actor: Any, right: rbac.Right, verb: Verb, export: Export, **more: An
     rbac.audit(actor=actor, right=right, verb=verb, subject=export.audit_name, **more)
 
 
-def find_export(region: str, repository: str, branch: str) -> Export:
-    """The export of a branch. NotFound says what is missing: a configuration, not the branch."""
-    export = Export.objects.of_branch(region, repository, branch).filter(deleting=False).first()
+def find_export(region: str, repository: str, branch: str, name: str = "") -> Export:
+    """The export of a branch that has this name. NotFound says what is missing: a configuration, not the branch."""
+    export = Export.objects.named(region, repository, branch, name).filter(deleting=False).first()
     if export is None:
+        others = Export.objects.filter(region=region, repository=repository, branch=branch, deleting=False)
+        called = f"no export '{name}'" if name else "no export"
         raise NotFound(
-            f"no export is configured for branch '{branch[:80]}' of '{repository[:80]}' in {region}",
-            hint="Configure one by PUT, or by lakemirror export set",
+            f"{called} is configured for branch '{branch[:80]}' of '{repository[:80]}' in {region}",
+            hint=_OTHERS if others.exists() else "Configure one by PUT, or by lakemirror export set",
         )
     return export
+
+
+_OTHERS = f"The branch has exports that are called otherwise: list them, and write {joined('BRANCH', 'NAME')}"
 
 
 def subject_of(export: Export) -> int:

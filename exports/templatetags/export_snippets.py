@@ -22,7 +22,7 @@ def export_url(export: Export, name: str, **query: object) -> str:
     """The address of a call about an export; with its region where that is not the deployment's own."""
     region = {} if export.region == config.current().region else {"region": export.region}
     given = region | {key: value for key, value in query.items() if value not in (None, "")}
-    return reverse(name, args=[export.repository, export.branch]) + (f"?{urlencode(given)}" if given else "")
+    return reverse(name, args=[export.repository, export.which]) + (f"?{urlencode(given)}" if given else "")
 
 
 @register.inclusion_tag("mirrors/_api_call.html", takes_context=True)
@@ -45,7 +45,7 @@ def exports_command(context: Context) -> dict[str, Any]:
 
 
 def _branch(export: Export) -> str:
-    return f"lakefs://{export.repository}/{export.branch}"
+    return f"lakefs://{export.repository}/{export.which}"
 
 
 def _region(export: Export) -> list[str]:

@@ -21,9 +21,9 @@ MOST = 5
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An export, to be led to."""
+    """An export, to be led to; `which`: branch, or branch and name."""
 
-    branch: str
+    which: str
     path: str
     url: str
     word: str
@@ -37,10 +37,10 @@ def exports_of_source(user: Any, region: str, repository: str, now: datetime) ->
 
 def links_of(user: Any, region: str, repository: str, now: datetime) -> Sequence[Link]:
     """The same as links."""
-    rows = Export.objects.filter(region=region, repository=repository, deleting=False).order_by("branch")
+    rows = Export.objects.filter(region=region, repository=repository, deleting=False).order_by("branch", "name")
     exports = [export for export in rows[: 10 * MOST] if rbac.allowed(user, "fs:ReadBranch", export.arn)]
     readings = export_statuses(exports, now)[:MOST] if exports else []
     return [
-        Link(reading.export.branch, reading.export.path, reverse("export", args=[reading.export.pk]), reading.told.word)
+        Link(reading.export.which, reading.export.path, reverse("export", args=[reading.export.pk]), reading.told.word)
         for reading in readings
     ]

@@ -117,7 +117,7 @@ def export_delete(request: HttpRequest, number: int) -> HttpResponse:
     if request.method != "POST":
         return render(request, "exports/delete.html", SECTION | {"export": export})
     exports.export_delete(actor=request.user, export=export, reason=request.POST.get("reason", "")[:1000])
-    messages.success(request, f"The export of {export.branch} is deleted. The files at {export.path} stay.")
+    messages.success(request, f"The export of {export.which} is deleted. The files at {export.path} stay.")
     return redirect("exports")
 
 

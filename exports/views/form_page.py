@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -47,10 +48,10 @@ def export_new(request: HttpRequest) -> HttpResponse:
         return _show(request, form, 400)
     given = form.cleaned_data
     rbac.require(request.user, ("fs:ExportConfig", branch_arn(given["repository"], given["branch"])))
-    if Export.objects.of_branch(given["region"], given["repository"], given["branch"]).exists():
-        form.add_error("branch", "This branch is exported already: edit that export.")
+    if Export.objects.named(**form.identity).exists():
+        form.add_error("name", "This branch is exported already: edit that export, or give this one a name of its own.")
         return _show(request, form, 409)
-    return _save(request, form, given["region"], given["repository"], given["branch"])
+    return _save(request, form, form.identity)
 
 
 @never_cache
@@ -67,7 +68,7 @@ def export_edit(request: HttpRequest, number: int) -> HttpResponse:
     form = ExportForm(request.POST, initial=ExportForm.of(export).initial).pinned()
     if not form.is_valid():
         return _show(request, form, 400, export)
-    return _save(request, form, export.region, export.repository, export.branch, export)
+    return _save(request, form, export.identity, export)
 
 
 def _begin(request: HttpRequest, form: ExportForm, export: Export | None = None) -> HttpResponse:
@@ -80,17 +81,15 @@ def _begin(request: HttpRequest, form: ExportForm, export: Export | None = None)
 
 
 def _save(
-    request: HttpRequest, form: ExportForm, region: str, repository: str, branch: str, export: Export | None = None
+    request: HttpRequest, form: ExportForm, identity: Mapping[str, str], export: Export | None = None
 ) -> HttpResponse:
     try:
-        saved, new = exports.export_set(
-            actor=request.user, region=region, repository=repository, branch=branch, wish=form.wish
-        )
+        saved, new = exports.export_set(actor=request.user, **identity, wish=form.wish)
     except LakeMirrorError as error:
         form.refuse(error)
         return _show(request, form, int(status_of(error) or 500), export)
     done = "is configured" if new else "is changed"
-    messages.success(request, f"The export of {branch} {done}. Its state of now is exported at once.")
+    messages.success(request, f"The export of {saved.which} {done}. Its state of now is exported at once.")
     return redirect("export", saved.pk)
 
 

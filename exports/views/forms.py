@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 
 from core.errors import LakeMirrorError
+from core.exporting.names import LONGEST
 from deployment import config
 from exports.api.serializers import LONGEST_URI
 from exports.models import Export
@@ -20,7 +21,7 @@ FIELDS = {
     "lastKeysInPrefixRegexp": "patterns",
 }
 """The names of the API's fields, and those of the form's."""
-PINNED = ("region", "repository", "branch")
+PINNED = ("region", "repository", "branch", "name")
 
 
 class ExportForm(forms.Form):
@@ -29,6 +30,12 @@ class ExportForm(forms.Form):
     region = forms.ChoiceField(label="Region of the repository")
     repository = forms.CharField(label="Repository", max_length=64, help_text="The name that it has in lakeFS.")
     branch = forms.CharField(label="Branch", max_length=256)
+    name = forms.CharField(
+        label="Name",
+        max_length=LONGEST,
+        required=False,
+        help_text="Only where the branch is exported to several places: tells them apart, like partner.",
+    )
     path = forms.CharField(
         label="Export path",
         max_length=LONGEST_URI,
@@ -69,7 +76,7 @@ class ExportForm(forms.Form):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, label_suffix="", **more)
         self.fields["region"].choices = [(region, region) for region in config.current().served]
-        for name in ("repository", "branch", "path", "status_path", "patterns"):
+        for name in ("repository", "branch", "name", "path", "status_path", "patterns"):
             self.fields[name].widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
 
     @classmethod
@@ -111,7 +118,12 @@ class ExportForm(forms.Form):
             actions=bool(self["actions"].value()),
             **limits,
         )
-        return Plan(values["region"], values["repository"], values["branch"], wish, export)
+        return Plan(values["region"], values["repository"], values["branch"], wish, export, values["name"])
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """Which export is meant. Of a form that is valid."""
+        return {name: self.cleaned_data[name] for name in PINNED}
 
     @property
     def wish(self) -> Wish:

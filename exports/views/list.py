@@ -103,7 +103,7 @@ def _chosen(request: HttpRequest) -> list[Export]:
 
 
 def _name(export: Export) -> str:
-    return f"{export.repository} · {export.branch}"
+    return f"{export.repository} · {export.which}"
 
 
 def _refusal(request: HttpRequest, verb: Callable[..., Any], export: Export) -> str:

@@ -64,7 +64,7 @@ def tell(readings: Sequence[ExportSummary]) -> Phrase:
 
 def _named(reading: ExportSummary, *, first: bool) -> Phrase:
     export = reading.export
-    who = name(f"{export.repository} · {export.branch}")
+    who = name(f"{export.repository} · {export.which}")
     return say(
         "" if first else ", ",
         who,

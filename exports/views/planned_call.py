@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
 
+from core.exporting.names import joined
 from deployment import config
 from exports.preflight.checks import Plan
 from web.api_snippets import curl
@@ -17,11 +18,15 @@ from web.api_snippets import curl
 
 def api_call(request: HttpRequest, plan: Plan) -> str:
     """The curl that configures it."""
-    repository, branch = quote(plan.repository or "REPOSITORY", safe=""), quote(plan.branch or "BRANCH", safe="/")
+    repository, branch = quote(plan.repository or "REPOSITORY", safe=""), quote(_which(plan), safe="/:")
     path = f"/api/v1/repositories/{repository}/branches/{branch}/continuous-export"
     elsewhere = "" if plan.region in ("", config.current().region) else "?" + urlencode({"region": plan.region})
     body = json.dumps(_body(plan), ensure_ascii=False)
     return curl("PUT", request.build_absolute_uri(path + elsewhere), body)
+
+
+def _which(plan: Plan) -> str:
+    return joined(plan.branch or "BRANCH", plan.name)
 
 
 def _body(plan: Plan) -> dict[str, Any]:
@@ -40,7 +45,7 @@ def _body(plan: Plan) -> dict[str, Any]:
 
 def set_command(request: HttpRequest, plan: Plan) -> str:
     """The command line that does the same."""
-    name = f"lakefs://{plan.repository or 'REPOSITORY'}/{plan.branch or 'BRANCH'}"
+    name = f"lakefs://{plan.repository or 'REPOSITORY'}/{_which(plan)}"
     return join(
         ["lakemirror", "export", "set", name, *_options(plan), "--url", request.build_absolute_uri("/").rstrip("/")]
     )

@@ -25,10 +25,11 @@ SUCCESS, FAILED = "exported-successfully", "export-failed"
 
 
 def branch_path(text: str) -> str:
-    """The path below the API of `lakefs://REPO/BRANCH` or `lakefs://REPO@BRANCH`."""
+    """The path below the API of `lakefs://REPO/BRANCH` or `lakefs://REPO@BRANCH`, with `:NAME` behind it for the export
+    of that name."""
     match = _BRANCH.fullmatch(text)
     if not match:
-        raise click.BadParameter(f"'{text}' is no branch: write lakefs://REPOSITORY/BRANCH")
+        raise click.BadParameter(f"'{text}' is no branch: write lakefs://REPOSITORY/BRANCH, or …/BRANCH:NAME")
     return f"/repositories/{quote(match[1], safe='')}/branches/{quote(match[2], safe='')}"
 
 

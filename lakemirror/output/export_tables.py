@@ -32,13 +32,19 @@ def export_list(page: dict[str, Any]) -> RenderableType:
 def _row(export: dict[str, Any]) -> tuple[str, ...]:
     status = export["status"]
     return (
-        f"lakefs://{status['repository']}/{status['branch']}",
+        _which(status),
         state(status),
         export["configuration"]["exportPath"],
         short(status["last_success_ref"]),
         {True: "no", False: "yes"}.get(status["up_to_date"], UNKNOWN),
         ago(status["last_success_at"], status["as_of"]),
     )
+
+
+def _which(status: dict[str, Any]) -> str:
+    """As commands take it; a LakeMirror of before knows no names of exports."""
+    name = f":{status['name']}" if status.get("name") else ""
+    return f"lakefs://{status['repository']}/{status['branch']}{name}"
 
 
 def state(status: dict[str, Any]) -> str:
@@ -65,7 +71,7 @@ def configuration(settings: dict[str, Any]) -> RenderableType:
 
 def standing(status: dict[str, Any]) -> RenderableType:
     """Where an export stands: its state, its error, its run."""
-    lines = [f"lakefs://{status['repository']}/{status['branch']}: {state(status)}"]
+    lines = [f"{_which(status)}: {state(status)}"]
     if status["error_message"]:
         lines.append(f"Why          {status['error_message']}")
     if status["look_error"]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import logging
+import os
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +23,9 @@ from sandbox.lakefs.server import Event, Server
 
 FOLDER = b"_lakefs_actions/"
 SECONDS = {"s": 1, "m": 60, "h": 3600}
+VARIABLE = re.compile(r"\{\{ ?ENV\.(.*?) ?\}\}")
+PREFIX = "LAKEFSACTION_"
+"""Of the environment hooks see what begins like this: lakeFS's own default."""
 logger = logging.getLogger(__name__)
 
 
@@ -55,13 +60,15 @@ class Actions:
             body = {"event_type": event["event_type"], "action_name": hook.action, "hook_id": hook.id}
             self._sender.submit(self._send, hook, body | stamped | event)
 
-    def _hooks(self, repository: Repository, metarange_id: str, event: Event) -> Iterator[Hook]:
+    def _hooks(self, repository: Repository, metarange_id: str, event: Event) -> list[Hook]:
+        """All that the event calls; none where one of the files is wrong, as with lakeFS."""
         try:
-            for entry in self._files(repository, metarange_id):
-                action = yaml.safe_load(self._server.body_of(repository, entry))
-                yield from hooks_of(action, event["event_type"], event["branch_id"])
+            files = (self._server.body_of(repository, entry) for entry in self._files(repository, metarange_id))
+            event_type, branch = event["event_type"], event["branch_id"]
+            return [hook for file in files for hook in hooks_of(yaml.safe_load(file), event_type, branch)]
         except (Refused, yaml.YAMLError, KeyError, AttributeError, TypeError, ValueError) as problem:
             logger.warning("actions of %s can't be read: %r", repository.id, problem)
+            return []
 
     def _files(self, repository: Repository, metarange_id: str) -> Iterator[Entry]:
         for entry in self._server.committed(repository).scan(metarange_id, FOLDER):
@@ -94,7 +101,8 @@ class Actions:
 
 
 def hooks_of(action: Mapping[Any, Any], event_type: str, branch: str) -> Iterator[Hook]:
-    """The webhooks of an action file that an event on a branch calls."""
+    """The webhooks of an action file that an event on a branch calls. Raises ValueError where one needs a variable that
+    the environment doesn't have."""
     events = action.get("on", action.get(True)) or {}  # YAML 1.1 reads a bare `on` as true
     if event_type not in events:
         return
@@ -108,10 +116,25 @@ def hooks_of(action: Mapping[Any, Any], event_type: str, branch: str) -> Iterato
                 action=action.get("name", ""),
                 id=hook["id"],
                 url=properties["url"],
-                query={key: str(value) for key, value in (properties.get("query_params") or {}).items()},
-                headers={key: str(value) for key, value in (properties.get("headers") or {}).items()},
+                query=_filled(properties.get("query_params") or {}),
+                headers=_filled(properties.get("headers") or {}),
                 timeout=_seconds(str(properties.get("timeout", "60s"))),
             )
+
+
+def _filled(values: Mapping[str, Any]) -> dict[str, str]:
+    """`{{ ENV.LAKEFSACTION_X }}` stands for the variable of the server's environment; of other variables lakeFS takes
+    nothing."""
+    return {key: VARIABLE.sub(_value, str(value)) for key, value in values.items()}
+
+
+def _value(found: re.Match[str]) -> str:
+    name = found[1]
+    if not name.startswith(PREFIX):
+        return ""
+    if name not in os.environ:
+        raise ValueError(f"{name} is not in the environment")
+    return os.environ[name]
 
 
 def _seconds(text: str) -> float:

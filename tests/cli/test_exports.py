@@ -123,3 +123,21 @@ def test_drift_is_repaired_after_a_question(olgas: Terminal) -> None:
     assert (told.exit_code, told.stdout, run.repairs_id) == (0, f"Export-ID:{run.pk}\n", found.pk), told.stderr
     refused = olgas("export", "repair-drift", MAIN, "--yes")
     assert refused.exit_code == 5 and "an export is in progress" in refused.stderr
+
+
+def test_a_branch_has_several_exports_by_name(olgas: Terminal) -> None:
+    partner, other = f"{MAIN}:partner", "s3://partner-bucket/lake"
+    assert olgas("export", "set", MAIN, "--path", PATH, "--continuous").exit_code == 0
+    told = olgas("export", "set", partner, "--path", PATH, "--continuous")
+    assert told.exit_code == 2 and "overlap" in told.stderr
+    assert olgas("export", "set", partner, "--path", other, "--continuous=false").exit_code == 0
+    listed = olgas("export", "list").stdout
+    assert f"{MAIN}  " in listed and f"{partner}  " in listed
+    assert olgas.json("export", "get", "lakefs://lake@main:partner")["exportPath"] == other
+    assert olgas("export", "status", partner).stdout.startswith(f"{partner}: Never exported")
+    assert olgas("export", "run", partner).exit_code == 0
+    assert not Export.objects.get(name="").runs.exists()
+    assert olgas("export", "delete", partner, "--yes").stdout == f"The export is deleted. The files at {other} stay.\n"
+    assert [export.name for export in Export.objects.filter(deleting=False)] == [""]
+    missing = olgas("export", "status", f"{MAIN}:partner")
+    assert missing.exit_code == 4 and "no export 'partner' is configured" in missing.stderr

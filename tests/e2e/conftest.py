@@ -15,6 +15,7 @@ from unittest import mock
 import pytest
 from django.db.models.functions import Now
 
+from core.installations.webhook_action import SECRET_VARIABLE
 from deployment import config
 from deployment.wiring import clients
 from jobs import duties
@@ -126,16 +127,22 @@ class World:
         return Blocker.objects.get(mirror=self.mirror)
 
 
+HOOK_SECRET = "what the webhooks of these tests say"
+
+
 @pytest.fixture(scope="session")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    with running_sandbox(tmp_path_factory.mktemp("e2e")) as running:
-        yield running
+    """With the webhooks' secret in the environment of each lakeFS, which fills it into action files."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(SECRET_VARIABLE, HOOK_SECRET)
+        with running_sandbox(tmp_path_factory.mktemp("e2e")) as running:
+            yield running
 
 
 @pytest.fixture
 def configured(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """This process, configured for the sandbox by a file; nothing of it stays behind."""
-    file = write_configuration(tmp_path, sandbox.layout)
+    file = write_configuration(tmp_path, sandbox.layout, hook_secret=HOOK_SECRET)
     monkeypatch.setenv("LAKEMIRROR_CONFIG", str(file))
     forget()
     with mock.patch("jobs.duties.async_task"):

@@ -22,15 +22,15 @@ import pytest
 import yaml
 from django.db.models.functions import Now
 
-from core.installations.webhook_action import ACTION_FILE, lakefs_action
-from deployment import config
+from core.installations.webhook_action import ACTION_FILE
 from jobs import duties
 from jobs.models import Duty
+from mirrors.services.webhook_file import webhook_file
 from rbac.models import User
 from sandbox.client import Sandbox
 from sandbox.lakefs_http import LakeFS
 from tests.api import Api
-from tests.e2e.conftest import forget
+from tests.e2e.conftest import HOOK_SECRET, forget
 
 REAL = os.environ.get("LAKEMIRROR_TEST_S3", "")
 MARKER = "_lakefs_success"
@@ -156,9 +156,9 @@ def exported(sandbox: Sandbox, destination: Destination, transactional_db: None,
 
 
 def test_a_branch_is_exported_repaired_and_followed(exported: Exported, live_server: Any, sandbox: Sandbox) -> None:
-    region, there = sandbox.source.name, exported.there
-    hook = lakefs_action(f"{live_server.url}/hooks/lakefs/{region}", str(config.current().hook_secret(region)))
-    first = exported.commit({**FIRST, ACTION_FILE: yaml.safe_dump(hook).encode()})
+    there, file = exported.there, webhook_file(sandbox.source.name, live_server.url)
+    assert HOOK_SECRET not in file, "lakeFS fills it in"
+    first = exported.commit({**FIRST, ACTION_FILE: file.encode()})
     wish = {
         "exportPath": f"s3://{there.data}/latest",
         "exportStatusPath": f"s3://{there.states}/of",

@@ -97,7 +97,8 @@ def test_an_export_is_refused_by_what_lies_in_the_store_that_it_goes_to(
     source = apart.lake.repository.info
 
     def check(region: str) -> None:
-        destinations.check_apart(owner, "s3://shared/x", "", source, region, "main")
+        itself = Export(region=region, repository="lake", branch="main")
+        destinations.check_apart(owner, "s3://shared/x", "", source, itself)
 
     check(US)
     with pytest.raises(Invalid, match="where the mirror 'orders-eu' lies"):
@@ -113,10 +114,11 @@ def test_two_exports_share_names_of_status_files_only_in_one_store(apart: Deploy
     export = an_export(repository="lake")
     Export.objects.filter(pk=export.pk).update(region=EU, branch="main", status_path="s3://states/s")
     source = apart.lake.repository.info
-    destinations.check_apart(owner, "s3://out/new", "s3://states/s", source, US, "main")
+    main, other = (Export(region=US, repository="lake", branch=branch) for branch in ("main", "x-y"))
+    destinations.check_apart(owner, "s3://out/new", "s3://states/s", source, main)
     Export.objects.filter(pk=export.pk).update(region=US, repository="lake-x", branch="y")
     with pytest.raises(Invalid, match="same names"):
-        destinations.check_apart(owner, "s3://out/new", "s3://states/s", source, US, "x-y")
+        destinations.check_apart(owner, "s3://out/new", "s3://states/s", source, other)
 
 
 def test_what_was_left_at_a_place_is_forgotten_only_in_its_store(apart: Deployment) -> None:

@@ -49,10 +49,11 @@ class World:
         lm.us.repositories.pop("lake", None)
         self.lake = Lake(lm.us, self.store)  # type: ignore[arg-type]
 
-    def set(self, path: str = "s3://out/latest", *, branch: str = "main", **more: Any) -> Export:
+    def set(self, path: str = "s3://out/latest", *, branch: str = "main", name: str = "", **more: Any) -> Export:
         """Configure an export."""
         wish = Wish(path=path, **{"continuous": True, "status_path": "s3://out/states", **more})
-        export, _ = export_set(actor=self.owner, region=REGION, repository="lake", branch=branch, wish=wish)
+        which = {"region": REGION, "repository": "lake", "branch": branch, "name": name}
+        export, _ = export_set(actor=self.owner, **which, wish=wish)
         return export
 
     owner: Any = None

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django_q.models import OrmQ
 
 from db.clock import after_now
-from deployment import config
 from jobs import deployments, duties
 from jobs.management.commands import controller
 from jobs.models import Duty
@@ -18,27 +15,16 @@ from mirrors.models import Mirror
 from mirrors.transitions import duties as mirror_duties
 from rbac.models import User
 from tests.api import MIRRORS, Api
-from tests.deployment.test_config import changed
+from tests.deployment.telling import REGIONS, as_deployment_of
 from tests.mirrors.harness import Deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-REGIONS = ("us-east-1", "eu-west-1", "ap-south-1")
-
 
 @pytest.fixture
-def tell(monkeypatch: pytest.MonkeyPatch) -> Any:
+def tell() -> Any:
     """Be the deployment of a region, for a while."""
-
-    @contextmanager
-    def be(region: str, **more: Any) -> Iterator[None]:
-        others = {name: f"http://{name}" for name in REGIONS if name != region}
-        told = config.parse(changed("region", region) | {"dst_endpoints": others, "serve_regions": [region]} | more)
-        with monkeypatch.context() as patch:
-            patch.setattr(config, "current", lambda: told)
-            yield
-
-    return be
+    return as_deployment_of
 
 
 @pytest.fixture

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,47 +14,14 @@ from sandbox.fixture import running_sandbox
 from sandbox.lakefs_http import LakeFS
 from sandbox.layout import Region
 from tests.sandbox.conftest import s3
+from tests.sandbox.listener import Listener, listening
 from tests.sandbox.recorded import transcript
-
-
-class Listener:
-    """Keeps the webhooks that arrive: (Authorization, body)."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[str, dict[str, Any]]] = []
-        heard = self.heard
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                heard.append((self.headers["Authorization"], body))
-                self.send_response(202)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hooks/lakefs/us-east-1"
-
-    def first(self, kind: str, branch: str) -> dict[str, Any]:
-        """The first event of a kind on a branch; waits for it."""
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            for _, body in self.heard:
-                if (body["event_type"], body["branch_id"]) == (kind, branch):
-                    return body
-            time.sleep(0.02)
-        raise AssertionError(f"no {kind} on {branch} among {[b['event_type'] for _, b in self.heard]}")
 
 
 @pytest.fixture
 def listener() -> Iterator[Listener]:
-    made = Listener()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+    with listening() as made:
+        yield made
 
 
 def keys(region: Region, repository: str) -> list[str]:

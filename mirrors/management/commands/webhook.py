@@ -36,4 +36,5 @@ class Command(AccessCommand):
         text = webhook_file(region, options["url"], secret if clear else FILLED_IN)
         self.stdout.write(text)
         if not clear:
+            self.stderr.write("Before you commit the file: while lakeFS lacks this, it runs no hook of these events.")
             self.stderr.write(f"The lakeFS of {region} needs in its environment: {SECRET_VARIABLE}={secret}")
