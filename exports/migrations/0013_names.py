@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('exports', '0011_places_of_a_store'),
+        ('exports', '0012_store_at_success'),
     ]
 
     operations = [
