@@ -151,7 +151,7 @@ def test_177_tags_that_can_not_be_listed_are_unknown_after_a_while(lm: Deploymen
         lm.work(2)
         assert page().state is State.UP_TO_DATE
         hours_pass()
-        lm.work(2)
+        lm.work(3)
         assert shown() == ["Unknown"]
         for reading in (page(), in_the_list()):
             assert (reading.state, reading.reason_code) == (State.UNKNOWN, "tags_unseen")

@@ -40,7 +40,7 @@ def page() -> MirrorStatus:
 
 
 def overview() -> str:
-    return str(tell(brief_statuses(Mirror.objects.select_related("source")), [], []))
+    return str(tell(brief_statuses(Mirror.objects.select_related("source")), [], [], []))
 
 
 def lags() -> list[str]:
