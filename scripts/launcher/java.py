@@ -13,14 +13,22 @@ from launcher.console import console
 from launcher.processes import inherited
 
 _OLDEST = 17
+_WITHOUT_ACTIONS = 24
+"""From this version on Java has no `sun.security.action`, and warns of who opens it."""
 _WRAPPER = """#!/bin/sh
-# Spark's launcher always adds a module that not every Java carries and Spark can do without: drop it.
+# Spark's launcher adds a module that not every Java carries, and opens packages that are gone in newer ones. Spark can
+# do without: drop them.
 for argument do
     shift
-    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+    case "$argument" in
+    {dropped}) ;;
+    *) set -- "$@" "$argument" ;;
+    esac
 done
 exec "{java}" "$@"
 """
+_DROPPED = "--add-modules=jdk.incubator.vector"
+_DROPPED_IN_NEWER = f"{_DROPPED} | --add-opens=java.base/sun.security.action=*"
 
 
 def described(java: Path) -> tuple[int, Path]:
@@ -69,6 +77,7 @@ def _wrap(java: Path) -> Path:
     """A home whose bin/java is the wrapper around that Java."""
     wrapper = VENV / "java" / "bin" / "java"
     wrapper.parent.mkdir(parents=True, exist_ok=True)
-    wrapper.write_text(_WRAPPER.format(java=java))
+    major, _ = described(java)
+    wrapper.write_text(_WRAPPER.format(java=java, dropped=_DROPPED_IN_NEWER if major >= _WITHOUT_ACTIONS else _DROPPED))
     wrapper.chmod(0o755)
     return wrapper.parent.parent

@@ -103,17 +103,22 @@ def test_no_java_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert java.system_home() is None
 
 
-def test_the_wrapper_drops_only_the_module_that_a_java_may_lack(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("version", "dropped"), [("17", 1), ("23", 1), ("24", 2), ("25", 2)])
+def test_the_wrapper_drops_only_what_a_java_may_lack(
+    version: str, dropped: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     echo = tmp_path / "echo"
-    echo.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    asked = f"echo '    java.home = /j' >&2; echo '    java.specification.version = {version}' >&2"
+    echo.write_text(
+        f'#!/bin/sh\n[ "$1" = -version ] || [ "$2" = -version ] && {{ {asked}; exit; }}\nprintf "%s\\n" "$@"\n'
+    )
     echo.chmod(0o755)
     monkeypatch.setattr(java, "VENV", tmp_path)
     wrapper = java._wrap(echo) / "bin" / "java"
-    given = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-Dname=two words", "Main"]
-    said = java.subprocess.run([wrapper, *given], capture_output=True, text=True).stdout.splitlines()
-    assert said == ["-Xmx1g", "-Dname=two words", "Main"]
+    absent = ["--add-modules=jdk.incubator.vector", "--add-opens=java.base/sun.security.action=ALL-UNNAMED"]
+    kept = ["-Xmx1g", "--add-opens=java.base/java.lang=ALL-UNNAMED", "-Dname=two words", "Main"]
+    said = java.subprocess.run([wrapper, *absent, *kept], capture_output=True, text=True).stdout.splitlines()
+    assert said == [*absent[dropped:], *kept]
 
 
 def test_a_port_in_use_is_named_with_what_wants_it() -> None:
