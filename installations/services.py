@@ -18,6 +18,7 @@ from core.errors import Conflict, NotFound, Stale, Unreadable
 from core.installations.settings import Secrets, Wish, check_secrets, check_wish
 from core.text.phrases import count
 from db import clock
+from db.resealing import reseal
 from deployment import config
 from installations import refresh
 from installations.models import Installation, InstallationTest
@@ -225,30 +226,13 @@ def sealed() -> list[tuple[str, Rotate]]:
 
 
 def rotate() -> tuple[list[str], list[str], list[Unreadable]]:
-    """Seal secrets with the key of now that the one before opens: regions done, regions that were done already, and
-    what can't be opened. A row at a time, so that it may be broken off and begun again."""
-    done, already, lost = [], [], []
-    for region in Installation.objects.values_list("region", flat=True):
-        try:
-            (done if _rotate(region) else already).append(region)
-        except Unreadable as error:
-            lost.append(error)
-    return done, already, lost
+    """Seal the secrets of all of them with the key of now: as `db.resealing.reseal`."""
+    return reseal(Installation, "region", _note_resealed)
 
 
-def _rotate(region: str) -> bool:
-    with transaction.atomic():
-        row = Installation.objects.select_for_update().filter(region=region).first()
-        if row is None:
-            return False
-        secrets = row.secrets()
-        if row.is_of_now:
-            return False
-        row.put(row.wish, secrets)
-        row.save(update_fields=["sealed"])
-        right, after = (UPDATE, installation_arn(row.region)), {"sealed": "with the key of now"}
-        _audit("system:rotate", right, Verb.CHANGE, {}, after)
-        return True
+def _note_resealed(row: Installation) -> None:
+    right, after = (UPDATE, installation_arn(row.region)), {"sealed": "with the key of now"}
+    _audit("system:rotate", right, Verb.CHANGE, {}, after)
 
 
 def wish_of(values: Mapping[str, Any]) -> tuple[Wish, Secrets]:

@@ -18,6 +18,7 @@ from core.errors import Conflict, NotFound, Stale, Unreadable
 from core.notifications.channels import ChannelSecrets, ChannelWish, check_channel
 from core.notifications.rules import Rule
 from db import clock
+from db.resealing import reseal
 from deployment import config
 from jobs import duties
 from notifications.delivery import Outcome, send
@@ -105,29 +106,13 @@ def channel_test(*, actor: Any, name: str) -> Outcome:
 
 
 def rotate() -> tuple[list[str], list[str], list[Unreadable]]:
-    """Seal secrets of channels with the key of now that the one before opens: done, done already, can't be opened."""
-    done, already, lost = [], [], list[Unreadable]()
-    for name in Channel.objects.values_list("name", flat=True):
-        try:
-            (done if _rotate(name) else already).append(name)
-        except Unreadable as error:
-            lost.append(error)
-    return done, already, lost
+    """Seal the secrets of all channels with the key of now: as `db.resealing.reseal`."""
+    return reseal(Channel, "name", _note_resealed)
 
 
-def _rotate(name: str) -> bool:
-    with transaction.atomic():
-        row = Channel.objects.select_for_update().filter(name=name).first()
-        if row is None:
-            return False
-        secrets = row.secrets()
-        if row.is_of_now:
-            return False
-        row.put(row.wish, secrets)
-        row.save(update_fields=["sealed"])
-        right, after = (UPDATE, channel_arn(row.name)), {"sealed": "with the key of now"}
-        rbac.audit(actor="system:rotate", right=right, verb=Verb.CHANGE, before=None, after=after)
-        return True
+def _note_resealed(row: Channel) -> None:
+    right, after = (UPDATE, channel_arn(row.name)), {"sealed": "with the key of now"}
+    rbac.audit(actor="system:rotate", right=right, verb=Verb.CHANGE, before=None, after=after)
 
 
 def _private() -> bool:
