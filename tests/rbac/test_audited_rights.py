@@ -19,8 +19,8 @@ SERVICES = (
 )
 BY_THE_MACHINE = {
     "mirrors/services/rebuild.py: _make",
-    "installations/services.py: _rotate",
-    "notifications/channels/services.py: _rotate",
+    "installations/services.py: _note_resealed",
+    "notifications/channels/services.py: _note_resealed",
 }
 BY_ITS_CHECKS = {"mirrors/services/mirrors.py: mirror_create"}
 """`check_creation` asks; test_matrix.py sees that it asks for what is written down."""
