@@ -167,7 +167,7 @@ def test_the_tab_counts_what_needs_somebody(olga: Page, company: Any) -> None:
 def test_a_question_mark_shows_the_keys_and_they_can_be_turned_off(olga: Page, company: Any) -> None:
     olga.goto("/mirrors/")
     olga.keyboard.press("?")
-    dialog = olga.get_by_role("dialog", name="Keys")
+    dialog = olga.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
     olga.keyboard.press("j")
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
@@ -179,7 +179,7 @@ def test_a_question_mark_shows_the_keys_and_they_can_be_turned_off(olga: Page, c
     olga.keyboard.press("/")
     expect(olga.get_by_label("Name of the mirror")).not_to_be_focused()
     olga.locator(".menu summary").click()
-    olga.get_by_role("button", name="Keys").click()
+    olga.get_by_role("button", name="Keyboard shortcuts").click()
     expect(dialog.get_by_label("Single keys work")).not_to_be_checked()
 
 
