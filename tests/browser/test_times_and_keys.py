@@ -171,7 +171,7 @@ def test_a_question_mark_shows_the_keys_and_they_can_be_turned_off(olga: Page, c
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
     olga.keyboard.press("j")
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
-    dialog.get_by_label("Single keys work").uncheck()
+    dialog.get_by_label("Use single-key shortcuts").uncheck()
     olga.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     olga.keyboard.press("/")
@@ -180,7 +180,7 @@ def test_a_question_mark_shows_the_keys_and_they_can_be_turned_off(olga: Page, c
     expect(olga.get_by_label("Name of the mirror")).not_to_be_focused()
     olga.locator(".menu summary").click()
     olga.get_by_role("button", name="Keyboard shortcuts").click()
-    expect(dialog.get_by_label("Single keys work")).not_to_be_checked()
+    expect(dialog.get_by_label("Use single-key shortcuts")).not_to_be_checked()
 
 
 def test_no_key_changes_anything(olga: Page, company: Any) -> None:

@@ -222,7 +222,7 @@ def test_what_is_being_prepared_is_told_on_every_page(olga: Client, monkeypatch:
 
     stages = (preparing.Stage("spark", "Installing Spark", "running", "of 456 MB"),)
     monkeypatch.setattr(preparing, "status", lambda: preparing.Preparation(stages))
-    assert "Still getting ready" in text(olga.get("/mirrors/"))
+    assert "Still starting up" in text(olga.get("/mirrors/"))
     assert "Installing Spark: running of 456 MB" in text(olga.get("/mirrors/"))
 
 
