@@ -130,7 +130,7 @@ def test_a_poll_takes_nothing_that_is_being_typed_and_a_stale_form_comes_back_wi
     expect(olga.get_by_role("alert")).to_contain_text("Lag target, in seconds: none → 60")
     expect(olga.get_by_label("Branches to leave out")).to_have_value("tmp-*")
     olga.get_by_role("button", name="Save").click()
-    expect(olga.locator("#notices")).to_contain_text("settings are saved")
+    expect(olga.locator("#notices")).to_contain_text("Settings saved")
     assert Mirror.objects.get(name="analytics-eu").rpo_seconds == 60
 
 
