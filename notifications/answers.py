@@ -22,8 +22,8 @@ SHORTEST, LONGEST = 60, 30 * 86400
 
 
 def alert_acknowledge(*, actor: Any, number: int, note: str = "") -> Alert:
-    """Somebody sees to it: it is not told again before it closes, even if it was snoozed. Raises Denied, NotFound, Conflict
-    and Invalid."""
+    """Somebody sees to it: it is not told again before it closes, even if it was snoozed. Raises Denied, NotFound,
+    Conflict and Invalid."""
     right = (ACKNOWLEDGE, alert_arn(number))
     rbac.require(actor, right)
     if len(note) > LONGEST_NOTE:

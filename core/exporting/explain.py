@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.exporting.state_machine import ExportSituation, is_due, is_exported
+from core.exporting.state_machine import ExportSituation, is_due, is_exported, is_overwritten
 from core.exporting.state_machine import State as ExportState
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State
@@ -140,6 +140,10 @@ def _at_rest(facts: ExportFacts, now: datetime) -> Told:
             "The destination holds ", short(standing.last_success_ref), f", the head of {facts.branch},{when}"
         )
         return Told(State.UP_TO_DATE, "Exported", phrase)
+    if is_overwritten(standing) and not is_due(standing):
+        unknown = say("Runs have written to ", code(standing.path), " of which the database knows nothing")
+        why = ": it came back from an older backup, and nobody knows what this place holds"
+        return Told(State.UNKNOWN, "Unknown", sentences(sentence(unknown, why), say("Run the export.")), "run")
     if is_due(standing):
         phrase = sentence(short(facts.head), " is about to be exported")
         return Told(State.SYNCING, "Exporting", phrase)
