@@ -61,6 +61,21 @@ def promote(mirror: Mirror, branch: str) -> None:
     MirrorBranch.objects.filter(mirror=mirror, name=branch).update(**place)
 
 
+# The rail
+
+
+def test_every_dot_of_every_rail_is_drawn(olga: Page, company: Any) -> None:
+    """A rule for a word of forms once hid those of commits that are being validated."""
+    olga.goto(MIRROR)
+    rails = olga.locator("svg.rail")
+    expect(rails.first).to_be_visible()
+    stages = rails.locator("g").evaluate_all(
+        "dots => dots.map(d => [d.getAttribute('class'), getComputedStyle(d).visibility])"
+    )
+    assert {"head", "checking", "waiting", "blocked"} <= {stage for stage, _ in stages}
+    assert {seen for _, seen in stages} == {"visible"}
+
+
 # In and out
 
 
@@ -119,7 +134,7 @@ def test_a_copy_button_copies_the_whole_id(olga: Page, company: Any) -> None:
 def test_the_skip_link_is_first_and_leads_to_the_content(olga: Page, company: Any) -> None:
     olga.goto(MIRROR)
     olga.keyboard.press("Tab")
-    expect(olga.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(olga.get_by_role("link", name="Skip to content")).to_be_focused()
     olga.keyboard.press("Enter")
     expect(olga.locator("main")).to_be_focused()
 
