@@ -74,7 +74,7 @@ def test_what_would_be_lost_is_told_with_what_is_not_counted(olgas: Terminal, co
     told = said(olgas("mirror", "loss", *EU))
     assert told.startswith("Would be lost: ") and "Not counted: tags." in told and "main 4" in told
     assert "Nothing seen so far would be lost." in said(olgas("mirror", "loss", "models-eu"))
-    assert "nobody knows" in said(olgas("mirror", "loss", "fresh-eu"))
+    assert "Not known yet" in said(olgas("mirror", "loss", "fresh-eu"))
 
 
 @pytest.fixture
