@@ -28,6 +28,7 @@ ONE_FILE = {
     "cryptography": {"adapters/sealing.py"},
     "apprise": {"adapters/apprise/child.py"},
     "smtplib": {"adapters/mail.py"},
+    "markdown_it": {"console/help/markdown.py"},
 }
 STDLIB_ONLY = "core"
 
