@@ -157,7 +157,7 @@ def test_by_page_an_alert_is_acknowledged_and_snoozed(lm: Deployment, olga: Clie
     )
     said = text(olga.post(f"{page}/snooze/", {"seconds": "3600"}, follow=True))
     assert "acknowledged by olga" in said and ": mine" in said and "snoozed by olga until" in said
-    assert "The snooze has ended." in text(olga.post(f"{page}/snooze/", {"seconds": "0"}, follow=True))
+    assert "Snooze ended." in text(olga.post(f"{page}/snooze/", {"seconds": "0"}, follow=True))
     assert olga.post(f"{page}/snooze/", {"seconds": "soon"}).status_code == 400
 
 
