@@ -83,7 +83,7 @@ class _Smtp(smtplib.SMTP):
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
         """The hook of smtplib for a socket of one's own, as SMTP_SSL uses it."""
-        sock = connect(host, port, private=self._private, seconds=timeout, until=self._until)
+        sock = connect(host, port, private=self._private, until=self._until)
         if self._server.security == Security.TLS:
             sock = self._context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
             self._until.watch(sock)

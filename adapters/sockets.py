@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,8 +19,8 @@ from core.notifications.addresses import PRIVATE_HINT, is_public
 class Limit:
     """Ends an exchange that takes too long: the socket that it is told to `watch` is shut down then."""
 
-    def __init__(self) -> None:
-        self._over = False
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
         self._sock: socket.socket | None = None
 
     def watch(self, sock: socket.socket) -> None:
@@ -29,12 +30,17 @@ class Limit:
 
     def check(self) -> None:
         """Raises TimeoutError if the time is over."""
-        if self._over:
+        self.seconds_left()
+
+    def seconds_left(self) -> float:
+        """Of the time for all of it, however many addresses a host has. Raises TimeoutError when it is over."""
+        left = self._until - time.monotonic()
+        if left <= 0:
             raise TimeoutError
+        return left
 
     def end(self) -> None:
         """From another thread: whatever is waited for ends with an error."""
-        self._over = True
         sock = self._sock
         if sock is not None:
             try:
@@ -46,7 +52,7 @@ class Limit:
 @contextmanager
 def limit(seconds: float) -> Iterator[Limit]:
     """A limit for what is done inside."""
-    made = Limit()
+    made = Limit(seconds)
     watchdog = threading.Timer(seconds, made.end)
     watchdog.start()
     try:
@@ -55,7 +61,7 @@ def limit(seconds: float) -> Iterator[Limit]:
         watchdog.cancel()
 
 
-def connect(host: str, port: int, *, private: bool, seconds: float, until: Limit) -> socket.socket:
+def connect(host: str, port: int, *, private: bool, until: Limit) -> socket.socket:
     """A connection to one of the addresses of a host that may be connected to. Raises Denied where it has only private
     ones, and OSError."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -64,8 +70,9 @@ def connect(host: str, port: int, *, private: bool, seconds: float, until: Limit
         raise Denied(f"{host} leads to {found[0][4][0]}, an address of a private network", hint=PRIVATE_HINT)
     problem: OSError | None = None
     for family, kind, protocol, _, address in allowed:
+        left = until.seconds_left()
         sock = socket.socket(family, kind, protocol)
-        sock.settimeout(seconds)
+        sock.settimeout(left)
         try:
             until.watch(sock)
             sock.connect(address)

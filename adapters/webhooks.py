@@ -70,7 +70,7 @@ class _Connection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         """As the base class, but for the choice of the address."""
-        self.sock = connect(self.host, self.port, private=self._private, seconds=SECONDS, until=self._until)
+        self.sock = connect(self.host, self.port, private=self._private, until=self._until)
         if self._secure:
             context = ssl.create_default_context()
             secured = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
