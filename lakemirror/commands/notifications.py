@@ -32,7 +32,7 @@ def list_alerts(talk: Talk, status: str, limit: int) -> None:
 
 @click.command()
 @click.argument("alert", type=click.IntRange(1))
-@click.option("--note", default="", metavar="TEXT", help="What is being done about it.")
+@click.option("--note", default="", metavar="TEXT", help="What you are doing about it.")
 @talks
 def acknowledge(talk: Talk, alert: int, note: str) -> None:
     """Acknowledge an alert: no reminders are sent while it stays open."""
