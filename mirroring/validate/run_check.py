@@ -29,9 +29,11 @@ from mirrors.transitions.doubt import doubt_holders, doubt_sharers
 from mirrors.transitions.measures import note_checked
 from mirrors.transitions.range_states import next_check, reopen
 from mirrors.transitions.validity import locked_mirror
+from spark_jobs.tasks import error_of
 
 MOST_KEYS = 500
 """A check that finds more problems of a range drops none that were known before."""
+FAILED = "failed"
 _CHECKED = [
     "state",
     "depth",
@@ -92,8 +94,11 @@ def _look(writer: CheckWriter, *, small: bool) -> None:
     rows = check_jobs.check_small(mirror, work) if small else None
     if rows is None:
         check_jobs.run_check(mirror, work, writer.write)
-    else:
-        writer.write(rows)
+        return
+    writer.write([row for row in rows if row["kind"] != FAILED])
+    for row in rows:
+        if row["kind"] == FAILED:
+            raise error_of(row)
 
 
 def _end_orphans(mirror: Mirror) -> None:
@@ -158,12 +163,16 @@ class CheckWriter:
         """
         if self.is_stopped():
             raise Stopped("somebody stopped it")
-        ranges = []
+        ranges, moved = [], []
         for row in rows:
             if row["kind"] == "problem":
                 self._collect(row)
-            else:
+            elif row["kind"] == "bringing":
+                moved.append(row)
+            elif row["kind"] == "range":
                 ranges.append(row)
+        if moved:
+            self._count_moved(moved)
         if ranges:
             with locked_mirror(self.mirror, self.lease):
                 self._write_ranges(ranges)
@@ -311,6 +320,14 @@ class CheckWriter:
         going_on = Run.objects.filter(pk=self.run.pk, stop_asked=False)
         if not going_on.update(**{name: F(name) + number for name, number in counts.items()}):
             raise Stopped("somebody stopped it")
+
+    def _count_moved(self, rows: list[Mapping[str, Any]]) -> None:
+        """What was brought is there, whatever becomes of the check."""
+        counts = {name: sum(row[name] for row in rows) for name in ("lacking", "copied", "copied_bytes")}
+        Run.objects.filter(pk=self.run.pk).update(**{name: F(name) + number for name, number in counts.items()})
+        if counts["copied"]:
+            total = {name: F(name) + counts[name] for name in ("copied", "copied_bytes")}
+            Mirror.objects.filter(pk=self.mirror.pk).update(**total)
 
 
 def _keep_what_was_looked_for(row: Coverage, before: Coverage | None) -> None:

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from rest_framework import serializers
 
+from core.mirroring.bringing import ObjectReplication
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.source_moves import FirstSync
@@ -80,7 +81,7 @@ class MirrorAnswer(MirrorSettings):
     source_region = serializers.CharField()
     region = serializers.CharField()
     storage_namespace = serializers.CharField()
-    object_replication = serializers.CharField()
+    object_replication = serializers.CharField(help_text=_known(ObjectReplication))
     selected_branches = SelectedAnswer()
     history = serializers.CharField()
     status = serializers.CharField()

@@ -213,6 +213,10 @@ def _make(actor: str, destination: Destination) -> None:
         first_sync=descriptor.first_sync,
         tags=descriptor.tags,
         rpo_seconds=descriptor.rpo_seconds,
+        object_replication=descriptor.object_replication,
+        copying_paused=descriptor.copying_paused,
+        copy_workers=descriptor.copy_workers,
+        copy_bytes_per_second=descriptor.copy_bytes_per_second,
         pinned_creation_date=descriptor.creation_date,
         destination_looked_at=clock.now(),
     )

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL
+from core.mirroring.bringing import ObjectReplication
 from db import clock
 from deployment import config
 from mirrors.preflight.branch_matches import branch_matches
@@ -42,12 +43,13 @@ def mirror_new(request: HttpRequest) -> HttpResponseBase:
     if "manifest" in request.POST:
         return _manifest(request, MirrorForm.typed(request.POST))
     if request.htmx.target in PARTS:
-        return _show_part(request, MirrorForm.typed(request.POST).plan, request.htmx.target)
+        plan, part = MirrorForm.typed(request.POST).plan, request.htmx.target
+        return _show_part(request, plan, part, writing="check" in request.POST)
     if "check" in request.POST:
         form = MirrorForm.typed(request.POST)
         found: dict[str, Any] = {}
         for part in PARTS:
-            found |= _found(request, form.plan, part)
+            found |= _found(request, form.plan, part, writing=True)
         return _show(request, form, **found)
     return _make(request, MirrorForm(request.POST))
 
@@ -96,26 +98,26 @@ def _show(request: HttpRequest, form: MirrorForm, status: int = 200, **parts: An
     return render(request, "mirrors/new.html", context, status=status)
 
 
-def _show_part(request: HttpRequest, plan: Plan, part: str) -> HttpResponse:
+def _show_part(request: HttpRequest, plan: Plan, part: str, *, writing: bool) -> HttpResponse:
     """What is wrong with a plan is an answer, too: a status of its own would keep it from being shown."""
-    return render(request, f"mirrors/_{part}.html", _found(request, plan, part) | _typed(request, plan))
+    found = _found(request, plan, part, writing=writing)
+    return render(request, f"mirrors/_{part}.html", found | _typed(request, plan))
 
 
 # --- what is found ----------------------------------------------------------------------------------------------------
 
 
-def _found(request: HttpRequest, plan: Plan, part: str) -> dict[str, Any]:
-    """What a part of the page tells of a plan, or why it was refused; nothing until the repository is named."""
+def _found(request: HttpRequest, plan: Plan, part: str, *, writing: bool = False) -> dict[str, Any]:
+    """What a part of the page tells of a plan, or why it was refused; nothing until the repository is named. `writing`:
+    what has to be tried at a store may be."""
     if not plan.source_repository:
         return {}
     try:
-        return PARTS[part](request.user, plan)
+        if part == "preflight":
+            return {"summary": preflight(actor=request.user, plan=plan, writing=writing)}
+        return OTHER_PARTS[part](request.user, plan)
     except LakeMirrorError as error:
         return {f"{part}_refused": str(error)}
-
-
-def _checks(actor: Any, plan: Plan) -> dict[str, Any]:
-    return {"summary": preflight(actor=actor, plan=plan)}
 
 
 def _matches(actor: Any, plan: Plan) -> dict[str, Any]:
@@ -127,7 +129,8 @@ def _cost(actor: Any, plan: Plan) -> dict[str, Any]:
     return {"cost": preview, "not_counted": NOT_COUNTED, "plan": plan, "cost_as_of": clock.now()}
 
 
-PARTS = {"preflight": _checks, "matches": _matches, "cost": _cost}
+OTHER_PARTS = {"matches": _matches, "cost": _cost}
+PARTS = ("preflight", *OTHER_PARTS)
 """By the id on the page, which its template is named for."""
 
 
@@ -155,7 +158,9 @@ def creation_command(request: HttpRequest, plan: Plan) -> str:
     words = [plan.name or "NAME", "--repository", plan.source_repository or "REPOSITORY", "--region", plan.region]
     words += ["--storage-namespace", plan.storage_namespace or "S3-URI"]
     words += ["--source-region", plan.source_region if plan.source_region != config.current().region else "", *globs]
-    return command(request.build_absolute_uri("/").rstrip("/"), "create", *words, *(["--tags"] if plan.tags else []))
+    words += ["--tags"] if plan.tags else []
+    words += ["--object-replication", "managed"] if plan.managed else []
+    return command(request.build_absolute_uri("/").rstrip("/"), "create", *words)
 
 
 def _body(plan: Plan) -> dict[str, Any]:
@@ -164,4 +169,5 @@ def _body(plan: Plan) -> dict[str, Any]:
         body["source_region"] = plan.source_region
     if plan.include != ALL or plan.exclude:
         body["branches"] = {"include": list(plan.include), "exclude": list(plan.exclude)}
+    body |= {"object_replication": ObjectReplication.MANAGED.value} if plan.managed else {}
     return body | ({"tags": True} if plan.tags else {})

@@ -8,11 +8,17 @@ from typing import Any
 from django import forms
 
 from core.mirroring.branch_selection import ALL
+from core.mirroring.bringing import ObjectReplication
 from core.text.phrases import SHORT_ID
 from deployment import config
 from installations.region_usage import region_facts
 from mirrors.preflight.questions import Plan
 from web.forms import ServiceForm, lines
+
+REPLICATIONS = [
+    (ObjectReplication.NATIVE.value, "the stores, by a bucket replication rule (native)"),
+    (ObjectReplication.MANAGED.value, "LakeMirror, between any two S3 stores (managed)"),
+]
 
 
 class MirrorForm(ServiceForm):
@@ -33,7 +39,11 @@ class MirrorForm(ServiceForm):
     storage_namespace = forms.CharField(
         label="Storage namespace",
         max_length=2000,
-        help_text="Where your bucket replication puts the objects, like s3://bucket/lake; apart from the source's own.",
+        help_text="Where the objects go, like s3://bucket/lake; apart from the source's own. "
+        "With native replication, where your rule puts them.",
+    )
+    object_replication = forms.ChoiceField(
+        label="Objects are copied by", choices=REPLICATIONS, initial=ObjectReplication.NATIVE.value, required=False
     )
 
     include = forms.CharField(
@@ -77,6 +87,7 @@ class MirrorForm(ServiceForm):
             include=tuple(lines(values["include"])) or ALL,
             exclude=tuple(lines(values["exclude"])),
             tags=bool(self["tags"].value()),
+            managed=values["object_replication"] == ObjectReplication.MANAGED,
         )
 
     @property
@@ -85,6 +96,7 @@ class MirrorForm(ServiceForm):
         given = dict(self.cleaned_data)
         include, exclude = (lines(given.pop(name)) for name in ("include", "exclude"))
         chosen = {"selected": {"include": include or list(ALL), "exclude": exclude}, "tags": given.pop("tags")}
+        chosen["object_replication"] = given.pop("object_replication") or ObjectReplication.NATIVE.value
         return given | {"settings": chosen}
 
 

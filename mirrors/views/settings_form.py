@@ -10,12 +10,14 @@ from django import forms
 
 from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL, OnUnselect, Selection
+from core.mirroring.bringing import LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND, MOST_WORKERS
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
 from core.mirroring.source_moves import FirstSync
 from mirrors.models import Mirror
 from mirrors.services.settings_etag import etag_of
+from mirrors.views.forms import REPLICATIONS
 from web.forms import ServiceForm, lines, shown, values_seen
 
 DEPTHS = [
@@ -59,6 +61,25 @@ class SettingsForm(ServiceForm):
     content_sample = forms.FloatField(
         label="Share of the objects that is read",
         help_text="From above 0 to 1; it counts when content is checked.",
+    )
+    object_replication = forms.ChoiceField(
+        label="Objects are copied by",
+        choices=REPLICATIONS,
+        help_text="Can be changed at any time: nothing that is there is copied again.",
+    )
+    copying_paused = forms.BooleanField(label="Copying paused: checks go on, nothing is copied", required=False)
+    copy_workers = forms.IntegerField(
+        label="Objects copied at once",
+        min_value=1,
+        max_value=MOST_WORKERS,
+        help_text="When LakeMirror copies them.",
+    )
+    copy_bytes_per_second = forms.IntegerField(
+        label="Bandwidth limit, in bytes per second",
+        required=False,
+        min_value=LEAST_BYTES_PER_SECOND,
+        max_value=MOST_BYTES_PER_SECOND,
+        help_text="When LakeMirror copies them. Empty: no limit.",
     )
     imported = forms.ChoiceField(
         label="Imported objects",
@@ -163,6 +184,10 @@ def values_of(mirror: Mirror) -> dict[str, Any]:
         "tags": mirror.tags,
         "depth": mirror.depth,
         "content_sample": mirror.content_sample,
+        "object_replication": mirror.object_replication,
+        "copying_paused": mirror.copying_paused,
+        "copy_workers": mirror.copy_workers,
+        "copy_bytes_per_second": mirror.copy_bytes_per_second,
         "imported": mirror.imported,
         "repair_tampering": mirror.repair_tampering,
         "first_sync": mirror.first_sync,
