@@ -12,9 +12,9 @@ from typing import Any
 from zlib import crc32
 
 from adapters.s3.fast_store import ListedPage
+from core.bringing import Side, Unbrought
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, RemoteFailure, Unreachable
 from core.exporting.deadline import Late
-from core.mirroring.bringing import Side, Unbrought
 from core.mirroring.object_check import (
     Depth,
     Imported,

@@ -20,9 +20,9 @@ from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.multipart import Layout, Part, Uploads
 from adapters.s3.store import split_uri, stored
 from adapters.s3.writes import Writer, copy_source, parsed, text_of
+from core.bringing import LARGEST_PART, Side, Unbrought, part_sizes, parts_of
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Rate
-from core.mirroring.bringing import LARGEST_PART, Side, Unbrought, part_sizes, parts_of
 from core.mirroring.object_check import is_md5
 from core.types import ObjectInfo
 

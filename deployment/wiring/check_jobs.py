@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from core.mirroring.bringing import SLICE_SECONDS, SMALL_SLICE_SECONDS
+from core.bringing import SLICE_SECONDS, SMALL_SLICE_SECONDS
 from deployment.wiring import clients, executors, region_settings
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
         ("Source", f"{source}, looked at {ago(mirror['source_looked_at'], as_of)}"),
         ("Mirror", f"{mirror['id']} in {mirror['region']}, looked at {ago(mirror['destination_looked_at'], as_of)}"),
         ("Namespace", mirror["storage_namespace"]),
-        ("Objects copied by", _copied_by(mirror)),
+        ("Copied by", _copied_by(mirror)),
         ("Checked by", f"{mirror['validation_depth']}, history {mirror['history']}"),
         ("Branches", _selection(mirror["selected_branches"])),
         ("Tags", "are mirrored" if mirror["tags"] else "are not mirrored"),

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from core.bringing import BRINGABLE_METADATA
 from core.errors import LakeMirrorError, NotFound
-from core.mirroring.bringing import BRINGABLE_METADATA
 from core.mirroring.check_planning import Data, judge
 from core.mirroring.content_proof import Refusals
 from core.mirroring.object_check import What

@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from core.bringing import BRINGABLE, BRINGABLE_METADATA
 from core.errors import LakeMirrorError
-from core.mirroring.bringing import BRINGABLE, BRINGABLE_METADATA
 from core.mirroring.content_proof import Prover, Refusals, is_sampled
 from core.mirroring.object_check import (
     Depth,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +36,9 @@ from spark_jobs.tasks import error_of
 MOST_KEYS = 500
 """A check that finds more problems of a range drops none that were known before."""
 FAILED = "failed"
+LIMITS = ("object_replication", "copying_paused", "copy_workers", "copy_bytes_per_second")
+LIMITS_SECONDS = 1.0
+log = logging.getLogger("lakemirror.checks")
 _CHECKED = [
     "state",
     "depth",
@@ -77,6 +82,8 @@ def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
     run.save()
     try:
         _look(writer, small=small)
+    except CopiedOtherwise:
+        log.info("%s: the limits of copying were changed: it goes on by the new ones", mirror.name)
     except Stopped as error:
         _end(run, "stopped", error.message)
         raise
@@ -112,6 +119,10 @@ def _end(run: Run, outcome: str, error: str) -> None:
     run.save(update_fields=["outcome", "error", "ended_at"])
 
 
+class CopiedOtherwise(Exception):
+    """Somebody changed how this mirror's objects are copied: what goes on by the old limits ends, and begins anew."""
+
+
 class CheckWriter:
     """Takes result rows as they come and writes ranges down once all of their problems are known."""
 
@@ -128,6 +139,7 @@ class CheckWriter:
         self.read_nameless = set[str]()
         self.unread: Mapping[str, int] = {}
         self.lost = set[tuple[str, str]]()
+        self.limits_asked = time.monotonic()
         for some in chunks(list(self.checks)):
             lost = mirror.blockers.held_by(some).filter(gone_at_source=True).order_by()
             self.lost.update(lost.values_list("holder_id", "key"))
@@ -163,6 +175,7 @@ class CheckWriter:
         """
         if self.is_stopped():
             raise Stopped("somebody stopped it")
+        self._follow_limits()
         ranges, moved = [], []
         for row in rows:
             if row["kind"] == "problem":
@@ -176,6 +189,15 @@ class CheckWriter:
         if ranges:
             with locked_mirror(self.mirror, self.lease):
                 self._write_ranges(ranges)
+
+    def _follow_limits(self) -> None:
+        """Raises CopiedOtherwise after a change; asked once a second. What was brought by then is there."""
+        if not self.mirror.brings or time.monotonic() < self.limits_asked + LIMITS_SECONDS:
+            return
+        self.limits_asked = time.monotonic()
+        now = Mirror.objects.filter(pk=self.mirror.pk).values(*LIMITS).first()
+        if now != {name: getattr(self.mirror, name) for name in LIMITS}:
+            raise CopiedOtherwise
 
     def is_stopped(self) -> bool:
         """Whether somebody had it stopped."""

@@ -14,10 +14,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.access.policies import repository_arn
+from core.bringing import ObjectReplication
 from core.errors import NotFound
 from core.installations.replication_rights import Side
 from core.mirroring.branch_selection import ALL
-from core.mirroring.bringing import ObjectReplication
 from db import clock
 from installations.api import PoliciesAnswer, policies_json
 from mirrors.api.mirrors import SOURCE_REGION, MirrorDetail, creation_arguments, find_mirror, source_region

@@ -7,13 +7,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from core.mirroring.branch_selection import OnUnselect
-from core.mirroring.bringing import (
+from core.bringing import (
     LEAST_BYTES_PER_SECOND,
     MOST_BYTES_PER_SECOND,
     MOST_WORKERS,
     ObjectReplication,
 )
+from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.facts import History
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
@@ -153,6 +153,8 @@ def mirror_json(reading: MirrorStatus) -> dict[str, Any]:
         "storage_namespace": mirror.storage_namespace,
         **settings,
         "selected_branches": settings["branches"] | {"left_out": reading.left_out},
+        "copied_objects": mirror.copied,
+        "copied_bytes": mirror.copied_bytes,
         "history": mirror.history,
         "status": reading.state.word,
         "reason_code": reading.reason_code,

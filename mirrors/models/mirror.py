@@ -6,8 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from core.bringing import DEFAULT_WORKERS, ObjectReplication
 from core.mirroring.branch_selection import ALL, Selection
-from core.mirroring.bringing import DEFAULT_WORKERS, ObjectReplication
 from db.fields import ExactTextField
 from mirrors.models.querysets import (
     MirrorCommitQuerySet,

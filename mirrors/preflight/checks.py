@@ -73,8 +73,8 @@ class Preflight:
 
 
 def preflight(*, actor: Any, plan: Plan, writing: bool = False) -> Preflight:
-    """Every check of a plan; `writing`: with what has to be tried at the store. Raises Denied unless the actor might make
-    this mirror; nothing else is raised."""
+    """Every check of a plan; `writing`: with what has to be tried at the store. Raises Denied unless the actor might
+    make this mirror; nothing else is raised."""
     rbac.require(actor, *mirrors.rights_to_create(plan.source_repository, plan.name, plan.namespace))
     answers: Answers = ask(first_round(plan))
     answers |= ask(second_round(plan, answers, writing=writing))

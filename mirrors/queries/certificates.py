@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from core.errors import Invalid, NotFound
-from core.mirroring.bringing import (
+from core.bringing import (
     DEFAULT_WORKERS,
     LEAST_BYTES_PER_SECOND,
     MOST_BYTES_PER_SECOND,
     MOST_WORKERS,
     ObjectReplication,
 )
+from core.errors import Invalid, NotFound
 from core.mirroring.facts import History
 from core.mirroring.judgement import Judgement
 from core.mirroring.object_check import Depth, Imported

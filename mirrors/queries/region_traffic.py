@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db.models import Count, Max
 
+from core.bringing import ObjectReplication
 from core.installations.replication_rights import Need, Side
-from core.mirroring.bringing import ObjectReplication
 from installations.needed_rights import Known
 from installations.region_usage import Traffic
 from mirrors.models import Mirror, Repository

@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from core.bringing import ObjectReplication
 from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL
-from core.mirroring.bringing import ObjectReplication
 from db import clock
 from deployment import config
 from mirrors.preflight.branch_matches import branch_matches

@@ -7,8 +7,8 @@ from typing import Any
 
 from django import forms
 
+from core.bringing import ObjectReplication
 from core.mirroring.branch_selection import ALL
-from core.mirroring.bringing import ObjectReplication
 from core.text.phrases import SHORT_ID
 from deployment import config
 from installations.region_usage import region_facts

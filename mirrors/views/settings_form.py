@@ -8,9 +8,9 @@ from typing import Any
 
 from django import forms
 
+from core.bringing import LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND, MOST_WORKERS
 from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL, OnUnselect, Selection
-from core.mirroring.bringing import LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND, MOST_WORKERS
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
@@ -65,11 +65,13 @@ class SettingsForm(ServiceForm):
     object_replication = forms.ChoiceField(
         label="Objects are copied by",
         choices=REPLICATIONS,
+        required=False,
         help_text="Can be changed at any time: nothing that is there is copied again.",
     )
     copying_paused = forms.BooleanField(label="Copying paused: checks go on, nothing is copied", required=False)
     copy_workers = forms.IntegerField(
         label="Objects copied at once",
+        required=False,
         min_value=1,
         max_value=MOST_WORKERS,
         help_text="When LakeMirror copies them.",
@@ -134,6 +136,9 @@ class SettingsForm(ServiceForm):
     def changes(self) -> dict[str, Any]:
         """What was typed, by the column that it is for."""
         given = {name: self.cleaned_data[name] for name in values_of(Mirror()) if name not in ("include", "exclude")}
+        for name in ("object_replication", "copy_workers"):
+            if given[name] in (None, ""):  # of a form that did not have them yet
+                del given[name]
         return given | {"selected": self.selected}
 
     @property

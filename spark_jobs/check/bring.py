@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from adapters.s3.mover import PARTS_AT_ONCE, PUT_WHOLE, Mover
+from core.bringing import Side, Unbrought, is_bringable
 from core.errors import Conflict, Full, Invalid, LakeMirrorError, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
-from core.mirroring.bringing import Side, Unbrought, is_bringable
 from core.mirroring.content_proof import Proof, Refusals
 from core.mirroring.object_check import Reason, What
 from core.types import ObjectInfo
@@ -143,7 +143,7 @@ class Bringer:
 
     def _one(self, entry: Expected, proof: Proof, looker: Looker) -> tuple[Expected, Brought]:
         if self.failure is not None:
-            return entry, Brought(_told(proof, f"bringing it stopped: {self.failure.message}"))
+            return entry, Brought(_told(proof, f"copying stopped: {self.failure.message}"))
         if self.late:
             return entry, Brought(proof, late=True)
         try:
@@ -172,11 +172,11 @@ class Bringer:
             self._require_taken(error)
         except LakeMirrorError as failure:
             self.failure = self.failure or failure
-            return Brought(_told(proof, f"bringing it stopped: {failure.message}"))
+            return Brought(_told(proof, f"copying stopped: {failure.message}"))
         except Unbrought as other:
             self.failure = self.failure or other.error
-            return Brought(_told(proof, f"bringing it stopped: {other.error.message}"))
-        return Brought(_told(proof, f"it can't be brought: {error.message}"))
+            return Brought(_told(proof, f"copying stopped: {other.error.message}"))
+        return Brought(_told(proof, f"it can't be copied: {error.message}"))
 
     def _require_source(self) -> None:
         """A source that shows no metadata (a bucket that is not there, another one) proves nothing by a 404."""
@@ -219,7 +219,7 @@ class Bringer:
     def write_range(self, range_id: str, data: bytes) -> str:
         """Writes a range's file and reads it back; gives why that could not be done, "" if it was. Raises Late."""
         if self.failure is not None:
-            return f"bringing it stopped: {self.failure.message}"
+            return f"copying stopped: {self.failure.message}"
         try:
             self.mover.write(self.settings.metadata_uri(range_id), data)
         except Unbrought as unbrought:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from core.bringing import SMALL_BYTES
 from core.errors import Invalid, LakeMirrorError
-from core.mirroring.bringing import SMALL_BYTES
 from core.mirroring.content_proof import Proof, Prover, Refusals, tell_notes
 from core.mirroring.object_check import Depth, Reason
 from spark_jobs.check.bring import Bringer, bring_group, lacking_bytes, mover_of

@@ -171,7 +171,7 @@ class RangeReader:
             self._broken(opened, reason, f"{detail}; the source does not have it either")
             return None
         except (FormatError, LakeMirrorError) as error:
-            self._broken(opened, reason, f"{detail}; it can't be brought: {error}")
+            self._broken(opened, reason, f"{detail}; it can't be copied: {error}")
             return None
         opened.unwritten = data
         return columns

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store_keys import StoreKeys, keys_of
-from core.mirroring.bringing import DEFAULT_WORKERS
+from core.bringing import DEFAULT_WORKERS
 from core.mirroring.object_check import Depth, Imported
 from core.store_access import DIRECT, StoreAccess
 

@@ -61,6 +61,8 @@ def a_mirror(name: str = "lake-eu", **more: Any) -> dict[str, Any]:
         "copying_paused": False,
         "workers": 16,
         "bytes_per_second": None,
+        "copied_objects": 0,
+        "copied_bytes": 0,
         "paused": False,
         "validation_depth": "etag",
         "content_sample": 1.0,

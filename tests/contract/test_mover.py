@@ -7,7 +7,7 @@ import hashlib
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 from urllib.parse import urlsplit
@@ -18,9 +18,9 @@ import pytest
 from adapters.s3 import mover
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.mover import Mover
+from core.bringing import Side, Unbrought
 from core.errors import NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
-from core.mirroring.bringing import Side, Unbrought
 from tests.s3_double import KEYS, running_moto
 
 REAL = os.environ.get("LAKEMIRROR_TEST_S3", "")
@@ -195,7 +195,8 @@ def test_bytes_that_are_not_the_sources_are_not_written(place: Place) -> None:
 
     def torn(store: Any, method: str, *args: Any) -> Any:
         answer = asked(store, method, *args)
-        return mock.Mock(headers=answer.headers, data=b"wrong bytes", status=answer.status) if method == "GET" else answer
+        wrong = mock.Mock(headers=answer.headers, data=b"wrong bytes", status=answer.status)
+        return wrong if method == "GET" else answer
 
     with mock.patch.object(FastObjectStore, "asked", torn), pytest.raises(Unbrought) as caught:
         place.bring("torn", 11)
@@ -229,7 +230,6 @@ def test_a_small_file_is_read_and_written_back(place: Place) -> None:
 
 def test_a_write_that_reads_back_otherwise_is_none(place: Place) -> None:
     one = place.mover()
-    read: Callable[..., bytes] = lambda *_: b"other"
-    with mock.patch.object(FastObjectStore, "read", read), pytest.raises(Unbrought) as caught:
+    with mock.patch.object(FastObjectStore, "read", return_value=b"other"), pytest.raises(Unbrought) as caught:
         one.write(f"s3://{place.mirror}/_lakefs/torn", b"mine")
     assert caught.value.side is Side.DESTINATION

@@ -240,7 +240,7 @@ def test_what_does_not_read_back_is_not_there(lake: Deployment) -> None:
 
 
 def unbrought(side: str, error: Exception) -> Exception:
-    from core.mirroring.bringing import Side, Unbrought
+    from core.bringing import Side, Unbrought
 
     assert isinstance(error, NotFound | RemoteFailure | Denied | Unreachable)
     return Unbrought(Side(side), error)
