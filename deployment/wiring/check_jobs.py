@@ -28,7 +28,10 @@ def check_small(mirror: Any, work: Sequence[tuple[str, list[str]]]) -> list[Mapp
     """The same rows from this process, at once; None where that needs Spark after all."""
     from spark_jobs.check.job import check_small as check
 
-    return check(work, settings_of(mirror, slice_seconds=SMALL_SLICE_SECONDS), clients.bulk_objects(mirror.region))
+    settings = settings_of(mirror, slice_seconds=SMALL_SLICE_SECONDS)
+    if settings.bring is not None:
+        executors.tell_keys()  # what brings finds its stores by the settings alone, as in an executor
+    return check(work, settings, clients.bulk_objects(mirror.region))
 
 
 def settings_of(mirror: Any, *, slice_seconds: float = SLICE_SECONDS) -> CheckSettings:

@@ -24,6 +24,8 @@ from spark_jobs.check.presence import Expected, Looker
 from spark_jobs.check.ranges import OpenedRange
 from spark_jobs.check.settings import CheckSettings, is_one_store, place_of, store_at
 
+LEAST_SECONDS = 5.0
+"""A task that begins when the time is up brings something all the same: else a slow start would let nothing be done."""
 TOLD_SECONDS = 1.0
 """So often a job tells how far it is."""
 MOST_REFUSED = 20
@@ -71,7 +73,7 @@ def mover_of(settings: CheckSettings) -> Brings:
     return Mover(
         store_at(source, settings.tries, connections),
         store_at(place_of(settings), settings.tries, connections),
-        Deadline(bring.until),
+        Deadline(max(bring.until, time.time() + LEAST_SECONDS)),
         within=is_one_store(source, settings),
         rate=Rate(bring.bytes_per_second),
     )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pytest
 
+from adapters.s3.store_keys import keys_of
 from core.errors import Archived, Denied, Full, NotFound, RemoteFailure, Unreachable
 from core.types import ObjectInfo
+from deployment.config_sections import StoreCredentials
+from deployment.reader import Secret
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, Run
 from tests.fakes import FakeMover
@@ -78,6 +83,25 @@ def test_what_changes_little_is_brought_by_the_worker_itself(lake: Deployment) -
     assert (lake.head(), lake.checked) == (head, [])
     assert len(mover(lake).brought) == 1, "what is there is not brought again"
     assert lake.torn() == []
+
+
+def test_the_worker_has_the_keys_by_which_it_brings(lake: Deployment) -> None:
+    seen: list[Any] = []
+
+    def check_small(work: Any, settings: Any, store: Any) -> None:
+        seen.extend(keys_of(place.region, place.access) for place in (settings, settings.source))
+
+    mirror = Mirror.objects.get()
+    keys = StoreCredentials("AKIAONLYINTHEFILE", Secret("its secret"), Secret(""))
+    store = SimpleNamespace(credentials=keys)
+    known = SimpleNamespace(regions=("us-east-1", "eu-west-1"), store=lambda region: store, export_stores={})
+    with (
+        mock.patch("spark_jobs.check.job.check_small", check_small),
+        mock.patch("deployment.wiring.executors.config", SimpleNamespace(current=lambda: known)),
+        mock.patch.dict("adapters.s3.store_keys._remembered", clear=True),
+    ):
+        lake._check_small(mirror, [])
+    assert [key and key.access_key_id for key in seen] == ["AKIAONLYINTHEFILE"] * 2
 
 
 def test_one_object_that_the_source_lacks_holds_its_commit_alone(lake: Deployment) -> None:

@@ -45,6 +45,7 @@ class Deployment:
         self.check_error: Exception | None = None
         self.small_checks = False
         self.woken: set[tuple[str, int]] = set()
+        self.make_mover: Callable[[FakeStore, FakeStore], FakeMover] = FakeMover
         self._mover = FakeMover(self.us_store, self.eu_store)
 
     def lakefs(self, region: str) -> FakeLakeFS:
@@ -68,7 +69,7 @@ class Deployment:
     def mover(self, settings: Any) -> FakeMover:
         """What a mirror that brings its objects brings them with."""
         if (self._mover.source, self._mover.store) != (self.us_store, self.eu_store):
-            self._mover = FakeMover(self.us_store, self.eu_store)
+            self._mover = self.make_mover(self.us_store, self.eu_store)
         return self._mover
 
     def source_of(self, settings: Any) -> BulkStandIn:
