@@ -15,13 +15,13 @@ NOT_TRIED = NotAsked("nothing is written while you type", hint="Click Check: it 
 def check_double_work(source: str, destination: str, answer: Sequence[ReplicationRule] | LakeMirrorError) -> Check:
     """Does no rule of the source's bucket bring the same objects too?"""
     check_id, bucket, target = "object-replication", bucket_of(source), bucket_of(destination)
-    managed = "LakeMirror brings the objects: neither a replication rule nor versioning is needed"
+    managed = "LakeMirror copies the objects: neither a replication rule nor versioning is needed"
     if isinstance(answer, LakeMirrorError):
         return Check(check_id, CheckOutcome.OK, managed)
     same = prefix_of(source) == prefix_of(destination)
     covering = [rule for rule in answer if rule.enabled and prefix_of(source).startswith(rule.prefix)]
     if same and any(rule.bucket == target for rule in covering):
-        message = f"A rule of {bucket} brings the objects to {target} too: both would copy them"
+        message = f"A replication rule of {bucket} copies the objects to {target} too"
         return Check(check_id, CheckOutcome.WARNING, message, "Delete the rule, or choose native replication")
     return Check(check_id, CheckOutcome.OK, managed)
 

@@ -51,6 +51,9 @@ class Plan:
     tags: bool = False
     adopt: bool = False
     managed: bool = False
+    depth: str = ""
+    rpo_seconds: str = ""
+    """These two ask nothing: they are only repeated in the call and the command that make what was typed."""
 
     @property
     def namespace(self) -> str:

@@ -40,6 +40,7 @@ CASES = {
     "mirror_commit": [f"{MIRROR}commits/{{commit}}/", f"{MIRROR}commits/{{promoted}}/"],
     "mirror_backlog": [f"{MIRROR}backlog/", f"{MIRROR}backlog/?reason=object-missing", "/mirrors/models-eu/backlog/"],
     "mirror_runs": [f"{MIRROR}runs/", "/mirrors/models-eu/runs/"],
+    "commit": ["/commits/{commit}/"],
     "search": ["/search/?q=orders", "/search/?q=", "/search/?q=none"],
     "job_log": ["/jobs/duty-{duty}/log/"],
     "commit_repair": [f"{MIRROR}commits/{{commit}}/repair/"],
@@ -90,6 +91,8 @@ CASES = {
     "password": ["/account/password/"],
     "password_reset_confirm": ["/password-reset/x/y/"],
     "api-docs": ["/docs/api"],
+    "help": ["/help/", "/help/?q=lost+lease", "/help/?q=none+such"],
+    "help-document": ["/help/guide/tasks/", "/help/guide/troubleshooting/", "/help/how-it-works/", "/help/pages/"],
     "no page": ["/nix/"],
 }
 """The addresses at which each page of `urls.py` is looked at."""
@@ -173,12 +176,12 @@ def test_pages_of_who_is_nobody_or_may_nothing(page: Page, outsider: Any) -> Non
     expect(page.get_by_role("alert")).to_be_visible()
     assert violations(page) == []
     sign_in(page, "otto")
-    expect(page.get_by_role("heading", level=1)).to_have_text("You may not do this")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Permission denied")
     assert violations(page) == []
 
 
 def test_forms_that_were_refused_and_answers_to_clicks(olga: Page, company: Any, owner: Any) -> None:
-    for address, button in ((NEW, "Make the mirror"), (f"{MIRROR}delete/", "Delete this mirror")):
+    for address, button in ((NEW, "Create mirror"), (f"{MIRROR}delete/", "Delete this mirror")):
         olga.goto(address)
         olga.get_by_role("button", name=button).click()
         expect(olga.get_by_role("alert")).to_be_visible()
@@ -191,7 +194,7 @@ def test_forms_that_were_refused_and_answers_to_clicks(olga: Page, company: Any,
     expect(olga.locator(".notice")).to_be_visible()
     olga.locator(".menu summary").click()
     assert violations(olga) == []
-    olga.get_by_role("button", name="Keys").click()
+    olga.get_by_role("button", name="Keyboard shortcuts").click()
     assert violations(olga) == []
 
 

@@ -15,6 +15,7 @@ hook: POST lakefs-hook, POST s3-hook, POST api-lakefs-hook, POST api-s3-hook
 
 signed-in: GET api-docs, GET api-openapi, GET api-current-user, POST api-simulate, GET api-exports
 signed-in: GET sessions, POST sessions_end, POST session_end, GET password, POST password, GET simulate
+signed-in: GET help, GET help-document, GET help-file
 signed-in: GET access, GET exports, POST exports_change, GET export_new
 
 own-keys: GET keys
@@ -86,7 +87,7 @@ mirrors.see: GET api-commits, GET api-commit, GET api-runs, GET api-run, GET api
 mirrors.see: GET api-metrics, GET api-gc-safety, GET api-loss, GET api-certificate, GET api-blockers
 mirrors.see: GET api-validations, GET api-validation, GET api-waivers, GET api-waiver
 mirrors.see: GET api-mirror-policy
-mirrors.see: GET home, GET search, GET jobs, GET job_log, GET mirrors, GET mirror, GET mirror_commits
+mirrors.see: GET home, GET search, GET commit, GET jobs, GET job_log, GET mirrors, GET mirror, GET mirror_commits
 mirrors.see: GET mirror_commit, GET commit_repair, GET mirror_waivers, GET mirror_backlog, GET mirror_runs
 mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_new, GET mirror_delete
 mirrors.see: POST mirrors_change, GET api-preflight, GET api-preview, GET api-planned-unreplicated
