@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from core.access.policies import ALL, auth_arn
+from core.access.policies import ALL, Right, auth_arn
 from core.access.policy_analysis import Need, PermissionStep, Place
 from rbac.models import Group, Policy, User
 
@@ -35,9 +35,19 @@ def areas() -> tuple[Area, ...]:
     return tuple(_areas.values())
 
 
-def a_step(key: str, title: str, *needs: tuple[str, str]) -> PermissionStep:
-    """A step from pairs of action and ARN with blanks."""
-    return PermissionStep(key, title, tuple(Need(*need) for need in needs))
+def a_step(key: str, title: str, *needs: Right | tuple[Right, ...]) -> PermissionStep:
+    """A step from pairs of action and ARN with blanks; several in the place of one: each of them serves."""
+    return PermissionStep(key, title, tuple(a_need(*each_of(need)) for need in needs))
+
+
+def a_need(right: Right, *instead: Right) -> Need:
+    """A right, and others that would serve as well."""
+    return Need(*right, tuple(Need(*other) for other in instead))
+
+
+def each_of(need: Right | tuple[Right, ...]) -> tuple[Right, ...]:
+    """One right, or several."""
+    return (need,) if isinstance(need[0], str) else need  # type: ignore[return-value]
 
 
 # --- access itself ----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from console import exports_summary
+from console.deployment_status import disagreements_seen_by, queues_seen_by
 from console.jobs.api import find_job, jobs_json
 from console.jobs.listing import (
     KINDS,
@@ -28,13 +29,12 @@ from console.jobs.listing import (
 )
 from console.jobs.listing import duty_retry as retry
 from console.jobs.log_lines import lines_of
-from core.access.policies import repository_arn
 from db import clock
-from jobs.deployments import disagreements
 from jobs.job_ids import JobType
 from jobs.log import KEPT
-from jobs.queue_status import queue_readings, troubles
+from jobs.queue_status import troubles
 from mirrors.models import Mirror
+from mirrors.services.rights import may_operate
 from mirrors.services.stop_check import job_stop
 from mirrors.views.tabs import may_see
 from rbac import services as rbac
@@ -55,17 +55,17 @@ def jobs(request: HttpRequest) -> HttpResponse:
     rows = in_state(duties_of(named, exports_summary.subjects(request.user, find)), state, now)
     rows = rows.filter(kind=kind) if kind in KINDS else rows
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
-    queues = queue_readings(now)
+    queues = queues_seen_by(request.user, visible, now)
     running, checks = progress_of(visible, now), requested_checks(visible, now)
     exporting = exports_summary.going_on(request.user, now, RUNS)
     shown = jobs_of(list(page), now)
     context = {
         "section": "jobs",
         "jobs": shown,
-        "may_retry": {job.duty.pk for job in shown if rbac.allowed(request.user, *job.right)},
+        "may_retry": {job.duty.pk for job in shown if rbac.allowed_any(request.user, *job.rights)},
         "page": page,
         "queues": queues,
-        "troubles": [*troubles(queues), *disagreements()],
+        "troubles": [*troubles(queues), *disagreements_seen_by(request.user)],
         "running": running,
         "requested_checks": checks,
         "exporting": exporting,
@@ -109,8 +109,7 @@ def job_log(request: HttpRequest, job: str) -> HttpResponse:
 
 def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:
     """The names of the mirrors whose checks the user may stop."""
-    may = partial(rbac.allowed, request.user, "fs:OperateMirror")
-    return {mirror.name for mirror in mirrors if may(repository_arn(mirror.source.name))}
+    return {mirror.name for mirror in mirrors if may_operate(request.user, mirror)}
 
 
 @require_POST

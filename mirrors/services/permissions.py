@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from core.access.mirror_rights import to_operate, to_see
 from core.access.policies import ALL, auth_arn, namespace_arn, repository_arn
 from core.access.policy_analysis import Place
 from deployment import config
 from rbac.permission_catalog import Area, a_step, register
 
 _SOURCE, _MIRROR, _NAMESPACE = repository_arn("{source}"), repository_arn("{mirror}"), namespace_arn("{namespace}")
-_CHANGE, _OPERATE = ("fs:MirrorRepository", _SOURCE), ("fs:OperateMirror", _SOURCE)
+_CHANGE, _OPERATE = ("fs:MirrorRepository", _SOURCE), to_operate("{source}", "{mirror}")
 
 STEPS = (
-    a_step("mirrors.see", "See mirrors, jobs and the overview", ("fs:ListRepositories", ALL)),
+    a_step("mirrors.see", "See a mirror, its jobs and its alerts", to_see("{mirror}")),
     a_step(
         "mirrors.create",
         "Create a mirror",

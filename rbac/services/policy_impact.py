@@ -135,4 +135,4 @@ def _places(step: PermissionStep, read_places: Callable[[], list[Place]], versio
     """Where a step is judged: what the two versions name, and what there is; each once."""
     candidates = [*places_named(step, versions), *(read_places() if step.blanks else ())]
     fitting = (place for place in candidates if step.blanks <= place.keys())
-    return list({tuple(need.arn(place) for need in step.needs): place for place in fitting}.values())
+    return list({tuple(need.arn(place) for need in step.rights): place for place in fitting}.values())
