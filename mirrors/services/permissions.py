@@ -22,7 +22,7 @@ STEPS = (
         ("fs:CreateRepository", _MIRROR),
         ("fs:AttachStorageNamespace", _NAMESPACE),
     ),
-    a_step("mirrors.change", "Change a mirror's settings", _CHANGE),
+    a_step("mirrors.change", "Edit a mirror's settings", _CHANGE),
     a_step("mirrors.pause", "Pause and resume a mirror", _OPERATE),
     a_step("mirrors.sync", "Sync a mirror now", _OPERATE),
     a_step("mirrors.validate", "Validate a mirror, and stop a check", _OPERATE),
@@ -38,7 +38,7 @@ _INSTALLATION = auth_arn("installation", "{region}")
 INSTALLATIONS = (
     a_step("installations.see", "See installations", ("fs:ListInstallations", ALL)),
     a_step("installations.add", "Add an installation", ("auth:CreateInstallation", _INSTALLATION)),
-    a_step("installations.change", "Change an installation", ("auth:UpdateInstallation", _INSTALLATION)),
+    a_step("installations.change", "Edit an installation", ("auth:UpdateInstallation", _INSTALLATION)),
     a_step("installations.delete", "Delete an installation", ("auth:DeleteInstallation", _INSTALLATION)),
     a_step("installations.test", "Test an installation", ("auth:TestInstallation", _INSTALLATION)),
 )

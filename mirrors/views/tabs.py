@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
-from core.access.policies import repository_arn
+from core.access.policies import ALL, auth_arn, repository_arn
 from mirrors.models import Mirror
 from mirrors.services import rights
 from mirrors.services.rights import require_sight, require_sight_of
@@ -63,6 +63,13 @@ def may_operate(request: HttpRequest, mirror: Mirror) -> bool:
     return rights.may_operate(request.user, mirror)
 
 
+def may_give_access(user: Any, name: str) -> bool:
+    """Whether they may create the policy by which others see the mirror of this name."""
+    return rbac.allowed(user, "auth:ListPolicies", ALL) and rbac.allowed(
+        user, "auth:CreatePolicy", auth_arn("policy", f"View-{name}")
+    )
+
+
 def show_tab(
     request: HttpRequest, reading: MirrorStatus, tab: str, context: Mapping[str, Any], status: int = 200
 ) -> HttpResponse:
@@ -71,6 +78,7 @@ def show_tab(
     shared["may_change"] = may_change(request, reading.mirror)
     shared["may_operate"] = may_operate(request, reading.mirror)
     shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))
+    shared["may_give"] = may_give_access(request.user, reading.mirror.name)
     shared["trouble"] = trouble_of(reading)
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower()}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")

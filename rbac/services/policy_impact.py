@@ -45,6 +45,7 @@ class Impact:
     """
 
     policy: str
+    draft: Reading | None
     people: int
     left_out: int
     changes: list[AreaChange]
@@ -84,6 +85,7 @@ def impact(name: str, draft: Reading | None, *, also: Iterable[User] = ()) -> Im
     first = list(islice(area_changes, MOST_CHANGES + 1))
     return Impact(
         name,
+        draft,
         len(people),
         len(holders) + len(getting) - len(people),
         sorted(first[:MOST_CHANGES], key=lambda area_change: not area_change.change.lost),

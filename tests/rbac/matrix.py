@@ -53,6 +53,8 @@ access.policy-create: POST api-policies
 access.policy: GET api-policy, POST api-policy-impact, GET policy
 access.policy-change: PUT api-policy
 access.policy access.policy-change: GET policy_edit, POST policy_edit
+access.policies access.policy-change: POST policies_update
+access.user-policies: POST policy_attach
 access.policy-delete: DELETE api-policy, GET policy_delete, POST policy_delete
 
 alerts.answer: POST api-alert-acknowledge, POST api-alert-snooze

@@ -181,6 +181,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST api-simulate": {"action": "fs:ReadObject", "arn": "*"},
     "POST user_group": {"group": "Viewers"},
     "POST user_group out": {"group": "Viewers", "out": "1"},
+    "POST policy_attach": {"holder": "user:thea"},
     "POST user_policy out": {"policy": "Reads", "out": "1"},
     "POST group_policy out": {"policy": "Reads", "out": "1"},
     "POST api-policy-impact": {"statement": None},
