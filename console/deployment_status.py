@@ -1,6 +1,6 @@
-"""What concerns a whole deployment, as far as somebody may see it: queues, outages, deployments that differ.
+"""What concerns a whole deployment, as far as somebody may see it: queues, workers, outages, deployments that differ.
 
-Who may see every mirror may see all of it. Who may see some is told of the queues that their jobs are in, as a whole,
+Who may see every mirror may see all of it. Who may see some is told of the queues that their jobs are in, as a whole, and their workers,
 and of outages in regions where their mirrors have a side.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from console import exports_summary
 from console.jobs.listing import duties_of
+from console.jobs.workers import WorkerReading, worker_readings
 from jobs.deployments import disagreements
 from jobs.queue_status import QueueReading, queue_readings
 from mirrors.models.querysets import MirrorQuerySet
@@ -28,6 +29,16 @@ def queues_seen_by(user: Any, visible: MirrorQuerySet, now: datetime) -> list[Qu
     own = duties_of(visible, exports_summary.subjects(user)).order_by().values_list("queue", flat=True)
     names = set(own.distinct())
     return [reading for reading in readings if reading.name in names]
+
+
+def workers_seen_by(
+    user: Any, visible: MirrorQuerySet, queues: Sequence[QueueReading], now: datetime
+) -> list[WorkerReading]:
+    """The workers of these queues, which are those that they see, with how many of their tasks each runs."""
+    readings = worker_readings(duties_of(visible, exports_summary.subjects(user)), now)
+    names = {queue.name for queue in queues}
+    all_seen = sees_every_mirror(user)
+    return [reading for reading in readings if all_seen or reading.queue in names]
 
 
 def outages_seen_by(user: Any, readings: Sequence[MirrorStatus], now: datetime) -> list[RootCause]:

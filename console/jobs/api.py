@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console import exports_summary
-from console.deployment_status import disagreements_seen_by, queues_seen_by
-from console.jobs.listing import KINDS, STATES, duties_of, in_state, job_retry, jobs_of
+from console.deployment_status import disagreements_seen_by, queues_seen_by, workers_seen_by
+from console.jobs.listing import KINDS, duties_of, job_retry, jobs_of
 from console.jobs.log_lines import lines_of
 from console.jobs.schemas import (
     JobAnswer,
@@ -26,8 +26,9 @@ from console.jobs.schemas import (
     queue_json,
     run_job_json,
     validation_job_json,
-    workers_json,
 )
+from console.jobs.task_states import STATES, in_state
+from console.jobs.workers import worker_json
 from core.errors import Invalid, NotFound
 from db import clock
 from jobs.job_ids import JobType, accepted, job_url, parse_job_id
@@ -71,7 +72,7 @@ class Jobs(APIView):
         queues = queues_seen_by(request.user, visible, now)
         beside = {
             "queues": [queue_json(queue) for queue in queues],
-            "workers": workers_json(duties_of(visible, exports_summary.subjects(request.user)), now),
+            "workers": [worker_json(one) for one in workers_seen_by(request.user, visible, queues, now)],
             "troubles": [*troubles(queues), *disagreements_seen_by(request.user)],
         }
         return Response(_page(request, visible, now) | beside)

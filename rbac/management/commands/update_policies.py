@@ -1,4 +1,4 @@
-"""`manage.py update_policies`: built-in policies of an earlier version, brought up to date unless somebody edited them."""
+"""`manage.py update_policies`: built-in policies of an earlier version get the actions of this one, unless edited."""
 
 from __future__ import annotations
 
