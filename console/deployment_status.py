@@ -1,7 +1,7 @@
 """What concerns a whole deployment, as far as somebody may see it: queues, workers, outages, deployments that differ.
 
-Who may see every mirror may see all of it. Who may see some is told of the queues that their jobs are in, as a whole, and their workers,
-and of outages in regions where their mirrors have a side.
+Who may see every mirror may see all of it. Who may see some is told of the queues that their jobs are in, as a whole,
+of the workers of these, and of outages in regions where their mirrors have a side.
 """
 
 from __future__ import annotations

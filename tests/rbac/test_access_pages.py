@@ -111,7 +111,7 @@ def test_a_policys_page_names_only_holders_whom_the_reader_may_see(client: Clien
     policy = services.policy_put(actor="system:tests", document={"id": "reads", "statement": [reads]})
     services.policy_attach(actor="system:tests", policy=policy, user=teammate)
     client.force_login(teammate)
-    assert "It hangs on 1 user or group." in text(client.get("/access/policies/reads/"))
+    assert "Attached to 1 user or group." in text(client.get("/access/policies/reads/"))
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------
@@ -176,10 +176,10 @@ def test_nothing_is_saved_but_what_was_reviewed(olga: Client, owner: User, teamm
     edit, narrower = "/access/policies/ReadAll/edit/", ("allow", "fs:ReadObject", "*")
     reviewed = olga.post(edit, rows(narrower, name="ReadAll", do="review"))
     told = text(reviewed)
-    assert "See mirrors, jobs and the overview" in told and "Lost by tom" in told
+    assert "See a mirror, its jobs and its alerts" in told and "Lost by tom" in told
     assert '<code class="removed">' in told and '<code class="added">' in told
     other = rows(("allow", "fs:*", "*"), name="ReadAll", do="save", seal=seal(reviewed))
-    assert "Nothing was saved yet" in text(olga.post(edit, other))
+    assert "Not saved yet" in text(olga.post(edit, other))
     olga.post(edit, rows(narrower, name="ReadAll", do="save", seal=seal(reviewed), reason="too wide"))
     saved = Policy.objects.get(name="ReadAll").statement
     assert saved == [{"effect": "allow", "action": ["fs:ReadObject"], "resource": "*"}]
@@ -193,7 +193,7 @@ def test_somebody_elses_change_meanwhile_is_seen_before_it_is_overwritten(olga: 
         actor="system:tests",
         document={"id": "ReadAll", "statement": [{"effect": "deny", "action": ["fs:*"], "resource": "*"}]},
     )
-    assert "Nothing was saved yet" in text(olga.post(edit, draft | {"do": "save", "seal": seal(reviewed)}))
+    assert "Not saved yet" in text(olga.post(edit, draft | {"do": "save", "seal": seal(reviewed)}))
 
 
 def test_what_is_wrong_in_json_is_told_with_its_line(olga: Client) -> None:

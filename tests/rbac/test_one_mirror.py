@@ -200,3 +200,28 @@ def test_more_mirrors_cost_no_more_queries(lara: User, company: dict[str, Mirror
             pages.append(len(asked))
         counted.append(pages)
     assert counted[0] == counted[1]
+
+
+def test_access_to_one_mirror_is_given_from_its_page(owner: User, company: dict[str, Mirror]) -> None:
+    """Give access, a template, review, create, attach: then they see that mirror, and are let in nowhere else."""
+    ann, admin, browser = person("ann"), Client(), Client()
+    admin.force_login(owner)
+    browser.force_login(ann)
+    assert browser.get(f"/mirrors/{ITS}/").status_code == 403
+    link = f"/access/new-policy/?mirror={ITS}"
+    assert link in admin.get(f"/mirrors/{ITS}/").content.decode()
+    assert "template=operate-mirror&amp;mirror=analytics-eu" in admin.get(link).content.decode()
+    draft = admin.get("/access/new-policy/", {"template": "operate-mirror", "mirror": ITS}).context["draft"]
+    sent = {"mode": "json", "text": draft.text, "do": "review"}
+    reviewed = admin.post("/access/new-policy/", sent).context["review"]
+    assert reviewed.warnings == []
+    saved = admin.post("/access/new-policy/", sent | {"do": "save", "seal": reviewed.seal})
+    assert saved["Location"] == f"/access/policies/Operate-{ITS}/"
+    assert "user:ann" in admin.get(saved["Location"]).content.decode()
+    admin.post(f"{saved['Location']}attach/", {"holder": "user:ann"})
+    assert f"Operate-{ITS}" in admin.get(link).content.decode(), "who comes again is led to the policy that is there"
+    assert browser.get(f"/mirrors/{ITS}/").status_code == 200
+    assert browser.post(f"/mirrors/{ITS}/pause/", follow=True).status_code == 200
+    assert Mirror.objects.get(name=ITS).paused
+    assert browser.get("/mirrors/hidden-eu/").status_code == 403
+    assert "Give access" not in browser.get(f"/mirrors/{ITS}/").content.decode()
