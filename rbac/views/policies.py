@@ -113,7 +113,7 @@ def policy_attached(request: HttpRequest, name: str) -> HttpResponse:
     policy = services.policy_find(name)
     to = {"user": services.user_find(holder)} if kind == "user" else {"group": services.group_find(holder)}
     verb = partial(services.policy_attach, actor=request.user, policy=policy, **to)
-    return carry_out(request, verb, f"{name} is attached to {holder}.", "policy", name)
+    return carry_out(request, verb, f"Attached {name} to {holder}.", "policy", name)
 
 
 @never_cache
@@ -131,7 +131,7 @@ def policy_delete(request: HttpRequest, name: str) -> HttpResponse:
     except LakeMirrorError as error:
         messages.error(request, f"Nothing was done: {error}.")
         return redirect("policy", name)
-    messages.success(request, f"{name} is deleted. Nobody has it any more.")
+    messages.success(request, f"Deleted {name}, and detached it from everyone.")
     return redirect("policies")
 
 
@@ -213,9 +213,9 @@ def _checked(draft: policy_draft.Draft, policy: Policy | None) -> Reading | Wron
     if isinstance(reading, Wrong) or (policy is not None and reading.name == policy.name):
         return reading
     if policy is not None:
-        return Wrong(f"The policy is called {policy.name}, and stays so: one of another name is a new one", 0, "")
+        return Wrong(f"The name of {policy.name} can't be changed: create a new policy for another name", 0, "")
     if Policy.objects.filter(name=reading.name).exists():
-        return Wrong(f"There is a policy {reading.name} already: give this one another name, or edit that one", 0, "")
+        return Wrong(f"A policy {reading.name} exists already: choose another name, or edit that policy", 0, "")
     return reading
 
 
@@ -244,7 +244,7 @@ def _save(request: HttpRequest, draft: policy_draft.Draft, policy: Policy | None
         wrong = Wrong(str(error), 0, "")
         return _editor(request, draft, policy, wrong=wrong, status=int(status_of(error) or 500))
     messages.success(
-        request, f"{document['id']} is saved." if policy else f"{document['id']} is here. Give it to a user or group."
+        request, f"Saved {document['id']}." if policy else f"Created {document['id']}. Now attach it to a user or group."
     )
     return redirect("policy", document["id"])
 
