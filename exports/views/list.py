@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
 from core.exporting.explain import STATES
 from db import clock
@@ -45,6 +46,7 @@ def export_list(request: HttpRequest) -> HttpResponse:
         "page": page,
         "summary": tell(chosen),
         "none": not chosen and not query.find and not query.states,
+        "sees_all": rbac.allowed(request.user, "fs:ReadBranch", branch_arn("*", "*")),
         "states": STATES,
         "actionable": _may_act(request, shown),
         "now": now,
@@ -56,7 +58,7 @@ def export_list(request: HttpRequest) -> HttpResponse:
 
 def _may_act(request: HttpRequest, shown: list[ExportSummary]) -> set[int]:
     """The numbers of the exports whose one action the user may do."""
-    needs = {"resume": "fs:PauseExport"}
+    needs = {"resume": "fs:PauseExport", "delete": "fs:ExportConfig"}
     return {
         reading.export.pk
         for reading in shown
@@ -67,10 +69,10 @@ def _may_act(request: HttpRequest, shown: list[ExportSummary]) -> set[int]:
 # --- several at once --------------------------------------------------------------------------------------------------
 
 VERBS: Mapping[str, tuple[str, Callable[..., object]]] = {
-    "run": ("Queued: exported now", services.export_run),
-    "repair": ("Queued: repaired", services.export_repair),
-    "pause": ("Queued: paused", partial(services.export_pause, paused=True)),
-    "resume": ("Queued: resumed", partial(services.export_pause, paused=False)),
+    "run": ("Queued", services.export_run),
+    "repair": ("Repair queued", services.export_repair),
+    "pause": ("Paused", partial(services.export_pause, paused=True)),
+    "resume": ("Resumed", partial(services.export_pause, paused=False)),
 }
 
 
@@ -80,7 +82,7 @@ def exports_change(request: HttpRequest) -> HttpResponse:
     rbac.require(request.user)
     text, verb = VERBS.get(request.POST.get("verb", ""), ("", None))
     if verb is None:
-        raise Invalid("choose what to do", field="verb")
+        raise Invalid("choose an action", field="verb")
     exports = _chosen(request)
     refused = {export.pk: why for export in exports if (why := _refusal(request, verb, export))}
     done = [_name(export) for export in exports if export.pk not in refused]
@@ -90,7 +92,7 @@ def exports_change(request: HttpRequest) -> HttpResponse:
         if export.pk in refused:
             messages.error(request, f"{_name(export)}: {refused[export.pk]}")
     if not exports:
-        messages.error(request, "Nothing was done: choose exports by the boxes beside their names first.")
+        messages.error(request, "Select at least one export first.")
     if request.htmx:
         return render(request, "_notices.html")
     return redirect(f"{reverse('exports')}?{request.GET.urlencode()}")

@@ -21,8 +21,13 @@ def sees_every_mirror(user: Any) -> bool:
 def require_sight(user: Any) -> None:
     """Return if there could be a mirror that they see: lists are for them, however short. NotSignedIn, Denied."""
     rbac.require(user)
-    if not (_reads(user) and may_see_some(rbac.policies_of(user), user.username)):
+    if not sees_some_mirror(user):
         rbac.require(user, SEE_ALL)
+
+
+def sees_some_mirror(user: Any) -> bool:
+    """Whether there could be a mirror that they see."""
+    return _reads(user) and may_see_some(rbac.policies_of(user), user.username)
 
 
 def require_sight_of(user: Any, mirror: str) -> None:

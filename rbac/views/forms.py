@@ -15,7 +15,9 @@ class UserForm(ServiceForm):
     """A new user."""
 
     username = forms.CharField(
-        label="Name", max_length=128, help_text="The sign-in name: letters, digits and _ . @ + -. Can't be changed later."
+        label="Name",
+        max_length=128,
+        help_text="To sign in with. Letters, digits and _ . @ + -. Can't be changed later.",
     )
     friendly_name = forms.CharField(label="Full name", max_length=200, required=False)
     email = forms.EmailField(label="E-mail", required=False)
@@ -52,7 +54,9 @@ class ProfileForm(ServiceForm):
 class GroupForm(ServiceForm):
     """A new group."""
 
-    name = forms.CharField(label="Name", max_length=128, help_text="Letters, digits and _ . @ + -. Can't be changed later.")
+    name = forms.CharField(
+        label="Name", max_length=128, help_text="Letters, digits and _ . @ + -. Can't be changed later."
+    )
     description = forms.CharField(label="Purpose", max_length=200, required=False)
 
 
@@ -64,7 +68,7 @@ class KeyForm(ServiceForm):
     """A new access key."""
 
     description = forms.CharField(
-        label="Purpose", max_length=200, required=False, help_text="For example: nightly export of orders."
+        label="Purpose", max_length=200, required=False, help_text="Such as: nightly export of orders."
     )
     days = forms.ChoiceField(label="Valid for", choices=LASTING, required=False, initial="90")
 

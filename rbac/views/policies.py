@@ -243,9 +243,8 @@ def _save(request: HttpRequest, draft: policy_draft.Draft, policy: Policy | None
     except LakeMirrorError as error:
         wrong = Wrong(str(error), 0, "")
         return _editor(request, draft, policy, wrong=wrong, status=int(status_of(error) or 500))
-    messages.success(
-        request, f"Saved {document['id']}." if policy else f"Created {document['id']}. Now attach it to a user or group."
-    )
+    name = document["id"]
+    messages.success(request, f"Saved {name}." if policy else f"Created {name}. Now attach it to a user or group.")
     return redirect("policy", document["id"])
 
 

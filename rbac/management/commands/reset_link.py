@@ -33,4 +33,4 @@ def _site() -> str:
     if settings.notifications.site_url:
         return settings.notifications.site_url
     names = [name for name in settings.web.allowed_hosts if not name.startswith((".", "*"))]
-    return f"https://{names[0]}" if names else f"http://localhost:{port_of(settings.listen_address)}"
+    return f"https://{names[0]}" if names else f"http://localhost:{settings.listen_address.rpartition(':')[2]}"
