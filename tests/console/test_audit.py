@@ -112,13 +112,13 @@ def test_the_page_and_the_api_tell_how_the_chain_stands_and_what_strangers_tried
     assert [(one["kind"], one["times"]) for one in told["strangers"]] == [("no-credentials", 1)]
     rounds.look_round()
     page = text(olga.get("/audit/"))
-    assert "The chain is whole up to event 12, checked at" in page and chain.head().digest[:16] in page
+    assert "Audit chain verified up to event 12, at" in page and chain.head().digest[:16] in page
     assert "No credentials 127.0.0.1 1" in page
-    assert "n: 11" in page and "because: =because" in page and "None" not in page
+    assert "n: 11" in page and "reason: =because" in page and "None" not in page
     QuerySet(model=AuditEvent).filter(number=4).update(reason="x")
     services.audit(actor="olga", right=("x", "*"), verb="change")
     verify.note(verify.verify())
-    assert "The chain is broken: event 4" in text(olga.get("/audit/"))
+    assert "The audit chain is broken: event 4" in text(olga.get("/audit/"))
     assert "event 4" in get(api, AUDIT).json()["chain"]["wrong"]
 
 

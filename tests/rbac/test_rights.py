@@ -73,7 +73,7 @@ def test_the_statement_that_decides_is_named_and_so_are_the_others(ann: User, ow
     status, told = ask(owner, "POST", "simulate", question)
     assert (status, told["allowed"], told["deciding"]["policy"]) == (200, False, "not-the-lake")
     assert [one["policy"] for one in told["others"]] == ["make"]
-    assert "on their own name, denies it. A statement that denies wins" in told["reason"]
+    assert "attached directly, denies it. A deny overrides" in told["reason"]
     _, told = ask(owner, "POST", "simulate", question | {"action": "fs:ListRepositories", "arn": "*"})
     assert (told["allowed"], told["reason"]) == (True, "Statement 2 of policy 'make', through Makers, allows it.")
     _, told = ask(owner, "POST", "simulate", question | {"action": "fs:ReadObject"})
@@ -185,7 +185,7 @@ def test_a_403_page_says_why_and_who_can_grant_it(client: Client, owner: User, a
     assert "None of your policies allows it" in told and "<strong>olga</strong>" in told
     client.force_login(ann)
     told = " ".join(client.post("/mirrors/lake-eu/sync/").content.decode().split())
-    assert "Statement 1 of <strong>not-the-lake</strong>, on their own name" in told
+    assert "Statement 1 of <strong>not-the-lake</strong>, attached directly" in told
     assert "A denial overrides" in told
 
 

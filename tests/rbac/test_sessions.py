@@ -257,12 +257,12 @@ def follow(link: str) -> tuple[Client, Any]:
 def set_by(link: str, password: str = NEW) -> Any:
     client, page = follow(link)
     where = page.request["PATH_INFO"]
-    assert link.split("/")[-2] not in where or "no good any more" in page.content.decode()
+    assert link.split("/")[-2] not in where or "no longer works" in page.content.decode()
     return client.post(where, {"new_password1": password, "new_password2": password})
 
 
 def is_good(link: str) -> bool:
-    return "no good any more" not in follow(link)[1].content.decode()
+    return "no longer works" not in follow(link)[1].content.decode()
 
 
 def test_a_link_sets_a_password_once(teammate: User, owner: User) -> None:
