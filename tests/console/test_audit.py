@@ -151,3 +151,15 @@ def test_the_number_of_queries_is_the_same_for_few_and_many(olga: Client, events
         strangers.refused("wrong-key")
     strangers.write()
     assert asked("actor=tom") == few[0] and asked("text=hay&actor=tom") <= few[1]
+
+
+def test_days_that_people_ask_for_are_a_click_away(olga: Client) -> None:
+    page = olga.get("/audit/?actor=olga")
+    today = clock.now().date()
+    links = {word: address for word, address, _ in page.context["periods"]}
+    assert links["Today"] == f"?actor=olga&from={today}&to={today}"
+    assert links["Yesterday"] == f"?actor=olga&from={today - timedelta(1)}&to={today - timedelta(1)}"
+    chosen = olga.get(f"/audit/{links['Last 7 days']}")
+    assert [word for word, _, is_set in chosen.context["periods"] if is_set] == ["Last 7 days"]
+    assert len(chosen.context["events"]) > 0
+    assert olga.get(f"/audit/{links['Yesterday']}").context["events"] == []

@@ -24,6 +24,7 @@ from rbac import services
 from rbac.models import User
 from tests.api import Api
 from tests.cast import person
+from tests.exports.test_pages import an_export
 from tests.mirrors.factories import make_company, make_mirror, make_repository
 
 pytestmark = pytest.mark.django_db
@@ -225,3 +226,28 @@ def test_access_to_one_mirror_is_given_from_its_page(owner: User, company: dict[
     assert Mirror.objects.get(name=ITS).paused
     assert browser.get("/mirrors/hidden-eu/").status_code == 403
     assert "Give access" not in browser.get(f"/mirrors/{ITS}/").content.decode()
+
+
+def test_a_refusal_leads_to_a_page_that_one_may_see(lara: User, outsider: User, company: dict[str, Mirror]) -> None:
+    """To the overview, or the exports; and where there is none, to what one may do, and who can change it."""
+    lead = 'class="button primary" href="{}"'
+
+    def refused(user: User, page: str = "/") -> str:
+        client = Client()
+        client.force_login(user)
+        answer = client.get(page)
+        assert answer.status_code == 403
+        return answer.content.decode()
+
+    assert lead.format("/") in refused(lara, "/mirrors/hidden-eu/")
+    nothing = refused(outsider)
+    assert 'class="button primary"' not in nothing and "/access/simulate/" in nothing
+    export = an_export("main")
+    assert lead.format("/exports/") in refused(given(outsider, allow(["fs:ReadBranch"], export.arn)))
+
+
+def test_who_may_see_no_export_is_told_so(outsider: User, teammate: User) -> None:
+    client = Client()
+    for user, told in ((outsider, "No exports that you may see"), (teammate, "No exports yet")):
+        client.force_login(user)
+        assert told in client.get("/exports/").content.decode()
