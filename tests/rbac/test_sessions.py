@@ -130,7 +130,7 @@ def test_ones_own_are_listed_and_ended(teammate: User, owner: User) -> None:
     browser("olga")
     page = here.get("/account/sessions/").content.decode()
     assert page.count("<tr id=") == 3
-    assert page.count("this one") == 1
+    assert page.count("this browser") == 1
     assert "Firefox on Linux" in page
     assert "curl/8" in page
     handle = Session.objects.get(browser="curl/8").handle
