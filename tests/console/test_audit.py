@@ -159,6 +159,7 @@ def test_days_that_people_ask_for_are_a_click_away(olga: Client) -> None:
     links = {word: address for word, address, _ in page.context["periods"]}
     assert links["Today"] == f"?actor=olga&from={today}&to={today}"
     assert links["Yesterday"] == f"?actor=olga&from={today - timedelta(1)}&to={today - timedelta(1)}"
+    links = {word: address for word, address, _ in olga.get("/audit/").context["periods"]}
     chosen = olga.get(f"/audit/{links['Last 7 days']}")
     assert [word for word, _, is_set in chosen.context["periods"] if is_set] == ["Last 7 days"]
     assert len(chosen.context["events"]) > 0
