@@ -135,7 +135,7 @@ class Overview(APIView):
     @answers("Get the overview", 200, OverviewAnswer)
     def get(self, request: Request) -> Response:
         """Figures, what needs somebody, the worst lag between regions, what happened last. Needs
-        fs:ListRepositories on `*`."""
+        fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors."""
         require_sight(request.user)
         now, visible = clock.now(), Mirror.objects.visible_to(request.user)
         user, readings = request.user, fleet_statuses(visible, now)

@@ -127,6 +127,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
 def filled(name: str, route: str, real: dict[str, Any]) -> str:
     """The address of that name."""
     kinds = {"access/users": "thea", "access/groups": "Viewers", "access/policies": "Reads", "mirrors/": "lake-eu"}
+    kinds |= {"help/files": "images/backlog.png", "help/": "access"}
     real = real | {"name": next((it for kind, it in kinds.items() if route.startswith(kind)), "")}
     if route.startswith("exports/"):
         real["number"] = real["export"]
