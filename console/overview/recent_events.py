@@ -11,11 +11,13 @@ from django.db.models import Exists, OuterRef
 
 from audit.models import AuditEvent
 from audit.verbs import Verb
+from console import exports_summary
 from console.jobs.listing import duties_of, jobs_of
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.text.phrases import Phrase, name, say, short
 from mirrors.models import Promotion
 from mirrors.models.querysets import MirrorQuerySet
+from mirrors.services.rights import sees_every_mirror
 
 AMOUNT = 10
 _EXPORTS = {
@@ -40,9 +42,9 @@ class Happening:
     bad: bool = False
 
 
-def latest(visible: MirrorQuerySet, now: datetime, exports: Sequence[int]) -> list[Happening]:
-    """The newest few of all kinds, newest first; with what fails of the exports with these subjects."""
-    events = [*_moves(visible), *_failures(visible, now, exports), *_verbs()]
+def latest(visible: MirrorQuerySet, now: datetime, user: Any) -> list[Happening]:
+    """The newest few of all kinds, newest first, of these mirrors and of the exports that the user may see."""
+    events = [*_moves(visible), *_failures(visible, now, exports_summary.subjects(user)), *_verbs(visible, user)]
     return sorted(events, key=lambda event: event.at, reverse=True)[:AMOUNT]
 
 
@@ -84,10 +86,15 @@ def _failure(job: Any) -> Phrase:
     return say(name(job.name), f": {job.duty.kind} failed, {job.duty.outcome.rstrip('.')[:160]}")
 
 
-def _verbs() -> list[Happening]:
-    """What was done to mirrors; changes of access are told where access is managed."""
-    rows = AuditEvent.objects.filter(action__startswith="fs:", refused=False).order_by("-pk")[:AMOUNT]
-    return [Happening(row.at, _verb(row)) for row in rows]
+def _verbs(visible: MirrorQuerySet, user: Any) -> list[Happening]:
+    """What was done to mirrors and exports; changes of access are told where access is managed. Who sees every mirror
+    is told of those that are gone, too."""
+    rows = AuditEvent.objects.filter(action__startswith="fs:", refused=False)
+    if not sees_every_mirror(user):
+        names = visible.order_by().values_list("name", flat=True)
+        subjects = [f"mirror/{name}" for name in names] + exports_summary.audit_names(user)
+        rows = rows.filter(subject__in=subjects)
+    return [Happening(row.at, _verb(row)) for row in rows.order_by("-pk")[:AMOUNT]]
 
 
 def _verb(row: AuditEvent) -> Phrase:

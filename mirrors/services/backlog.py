@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
 from audit.verbs import Verb
-from core.access.policies import repository_arn
 from db import clock
 from jobs import duties
 from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
@@ -20,6 +19,7 @@ from mirrors.models.querysets import UNCHECKED
 from mirrors.queries.find_commit import find_branch, find_commit
 from mirrors.queries.missing import OPEN_COMMITS, holders_blocking
 from mirrors.queries.missing_counts import COUNTED
+from mirrors.services.rights import require_operation
 from mirrors.transitions.blockers import LOOKED_FOR
 from rbac import services as rbac
 
@@ -134,8 +134,7 @@ def _chosen(mirror: Mirror, reason: str, commit: str) -> QuerySet[Blocker]:
 
 
 def _retry(actor: Any, mirror: Mirror, rows: QuerySet[Blocker], **which: Any) -> int:
-    right = ("fs:OperateMirror", repository_arn(mirror.source.name))
-    rbac.require(actor, right)
+    right = require_operation(actor, mirror)
     number = rows.update(look_at=clock.now())
     duties.wake(MirrorDuty.VALIDATE, mirror.pk)
     chosen = {name: value for name, value in which.items() if value not in (None, "")} or {"all": True}
