@@ -51,9 +51,14 @@ class Matrix:
 
 
 def is_within(reading: MirrorStatus) -> bool:
-    """Whether a mirror is known to be no later than is aimed at, and works."""
-    works = reading.state.tone is not Tone.BAD and reading.state not in NOT_KNOWN
-    return works and reading.lag is not None and reading.lag <= targets(reading.mirror).late_after.total_seconds()
+    """Whether a mirror is known to be no later than is aimed at, whatever else may be wrong with it."""
+    known = reading.lag_known and reading.lag is not None and reading.state not in NOT_KNOWN
+    return known and not is_beyond(reading)
+
+
+def is_beyond(reading: MirrorStatus) -> bool:
+    """Whether a mirror is later than is aimed at, by as much as is known."""
+    return reading.lag is not None and reading.lag > targets(reading.mirror).late_after.total_seconds()
 
 
 def tell(
@@ -96,7 +101,7 @@ def _within(readings: Sequence[MirrorStatus]) -> Tile:
     worst = max(readings, key=lambda reading: reading.lag or 0)
     below = "nothing waits" if all(reading.lag is not None for reading in readings) else "not all are known"
     below = f"worst: {worst.mirror.name}, {in_words(worst.lag)}" if worst.lag else below
-    return Tile("Within target", f"{within:,} / {len(readings):,}", below, bad=within < len(readings))
+    return Tile("Within target", f"{within:,} / {len(readings):,}", below, bad=any(map(is_beyond, readings)))
 
 
 def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:

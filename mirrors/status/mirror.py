@@ -80,7 +80,9 @@ class MirrorStatus:
 
     `waiting` counts the things that have not arrived, since the oldest was missed; with `waiting_more` there are more.
     `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss, nor is
-    what is not selected. `left_out` branches of the source are not selected and not here; `warnings` are about that.
+    what is not selected. Unless `lag_known`, the lag may be longer by now. `left_out` branches of the source are not
+    selected and not here; `warnings` are about that. `copied` is None once the first copy is done; till then how many
+    commits are complete, of how many.
     `own_rules` warns of garbage-collection rules that its repository has; `unread_rules` says that nobody knows.
     """
 
@@ -93,6 +95,7 @@ class MirrorStatus:
     counted: int
     caught_up: int
     lag: float | None
+    lag_known: bool
     staying: int
     pending: int
     behind: int
@@ -100,6 +103,7 @@ class MirrorStatus:
     waiting_more: bool
     waiting_words: str
     waiting_since: datetime | None
+    copied: tuple[int, int] | None
     left_out: int
     warnings: Sequence[str]
     own_rules: str
@@ -176,6 +180,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         counted=counted.settled + counted.behind,
         caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if unsure else counted.settled),
         lag=worst_lag(lags) if known or any(lags) else None,
+        lag_known=known,
         staying=counted.settled + counted.behind + len(staying),
         pending=counted.pending + sum(branch.pending for branch in staying),
         behind=counted.behind + sum(branch.pending > 0 for branch in staying),
@@ -183,6 +188,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         waiting_more=facts.waiting.more,
         waiting_words=count_waiting(facts.waiting),
         waiting_since=facts.waiting.since,
+        copied=facts.first_copy,
         left_out=facts.left_out,
         warnings=facts.warnings,
         own_rules=own_rules_warning(rules, name=mirror.name, source=mirror.source.name, namespace=mirror.namespace),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.installations.outages import Outage, outage_phrase, outage_remedy
+from core.installations.outages import Outage, OutageKind, outage_phrase, outage_remedy
 from core.mirroring.states import State, Tone
 from core.text.phrases import Phrase, say, sentences
 from installations import contact
@@ -44,8 +44,13 @@ def _regions(reading: MirrorStatus) -> tuple[str, str]:
 
 def cause_of(reading: MirrorStatus, causes: Sequence[RootCause]) -> RootCause | None:
     """The outage that is why a mirror waits, if it is one."""
-    regions = _regions(reading) if reading.state in WAITING else ()
-    return next((cause for cause in causes if cause.outage.region in regions), None)
+    regions = _regions(reading) if reading.state in WAITING or reading.state is State.FAILED else ()
+    return next((cause for cause in causes if cause.outage.region in regions and _explains(cause, reading)), None)
+
+
+def _explains(cause: RootCause, reading: MirrorStatus) -> bool:
+    """What fails for good does so for a lakeFS that lets nobody in, not for one that is away."""
+    return reading.state in WAITING or cause.outage.kind is OutageKind.REFUSED
 
 
 def is_explained(reading: MirrorStatus, causes: Sequence[RootCause]) -> bool:
