@@ -61,6 +61,21 @@ def promote(mirror: Mirror, branch: str) -> None:
     MirrorBranch.objects.filter(mirror=mirror, name=branch).update(**place)
 
 
+# The rail
+
+
+def test_every_dot_of_every_rail_is_drawn(olga: Page, company: Any) -> None:
+    """A rule for a word of forms once hid those of commits that are being validated."""
+    olga.goto(MIRROR)
+    rails = olga.locator("svg.rail")
+    expect(rails.first).to_be_visible()
+    stages = rails.locator("g").evaluate_all(
+        "dots => dots.map(d => [d.getAttribute('class'), getComputedStyle(d).visibility])"
+    )
+    assert {"head", "checking", "waiting", "blocked"} <= {stage for stage, _ in stages}
+    assert {seen for _, seen in stages} == {"visible"}
+
+
 # In and out
 
 
