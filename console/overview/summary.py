@@ -74,7 +74,12 @@ def tell(
     others = [reading for reading in readings if not is_explained(reading, causes)]
     need, unknown = len(needing(others)), sum(_is_unknown(reading) for reading in others)
     retrying = sum(reading.state is State.RETRYING for reading in others)
-    words = [count(len(causes), "outage")] if causes else []
+    outages, stops = (
+        sum(not cause.source_region for cause in causes),
+        sum(bool(cause.source_region) for cause in causes),
+    )
+    words = [count(outages, "outage")] if outages else []
+    words += [count(stops, "replication has stopped", "replications have stopped")] if stops else []
     words += [count(need, "needs you", "need you")] if need else []
     words += [count(unknown, "is unknown", "are unknown")] if unknown else []
     words += [count(retrying, "is being retried", "are being retried")] if retrying else []
