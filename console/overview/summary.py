@@ -16,7 +16,7 @@ from jobs.queue_status import QueueReading
 from mirrors.models import Commit, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, MirrorQuerySet
 from mirrors.status.mirror import MirrorStatus
-from mirrors.status.root_causes import RootCause, is_explained, needing
+from mirrors.status.root_causes import REPLICATION, RootCause, is_explained, needing
 from mirrors.transitions.rpo_breaches import targets
 
 LOOK_AGAIN = (State.LATE, State.BLOCKED, State.DAMAGED)
@@ -74,10 +74,8 @@ def tell(
     others = [reading for reading in readings if not is_explained(reading, causes)]
     need, unknown = len(needing(others)), sum(_is_unknown(reading) for reading in others)
     retrying = sum(reading.state is State.RETRYING for reading in others)
-    outages, stops = (
-        sum(not cause.source_region for cause in causes),
-        sum(bool(cause.source_region) for cause in causes),
-    )
+    stops = sum(cause.service == REPLICATION for cause in causes)
+    outages = len(causes) - stops
     words = [count(outages, "outage")] if outages else []
     words += [count(stops, "replication has stopped", "replications have stopped")] if stops else []
     words += [count(need, "needs you", "need you")] if need else []
