@@ -156,7 +156,7 @@ class Sync(APIView):
         rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         mirror = find_mirror(repository, mirror_id)
         services.mirror_sync(actor=request.user, mirror=mirror)
-        message = f"{repository} is looked at now, and all that is missing is looked for again"
+        message = f"syncing: {repository} and everything that is missing are checked now"
         return accepted({"message": message}, duty_url(MirrorDuty.SENSE, mirror.source_id))
 
 

@@ -119,6 +119,13 @@ class MirrorStatus:
         return str(self.explanation)
 
     @property
+    def to_repair(self) -> str:
+        """The head of the source's branch that has been blocked longest by files that somebody may bring, or ""."""
+        blocked = [branch for branch in self.branches if branch.state is State.BLOCKED and branch.blockers]
+        worst = max(blocked, key=lambda branch: branch.lag or 0, default=None)
+        return worst.source_head if worst and not worst.unread else ""
+
+    @property
     def waiting_figure(self) -> str:
         """How many things it waits for, with "+" where there are more."""
         return f"{self.waiting:,}{'+' if self.waiting_more else ''}"

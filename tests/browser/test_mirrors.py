@@ -229,7 +229,7 @@ def test_sync_now_is_answered_at_once(olga: Page, company: Any, lm: Deployment) 
     olga.route("**/sync/", lambda route: (olga.wait_for_timeout(300), route.continue_()))
     olga.get_by_role("button", name="Sync now").click()
     expect(olga.get_by_role("button", name="Queued")).to_be_disabled(timeout=250)
-    expect(olga.get_by_role("status")).to_contain_text("Queued: analytics is looked at now")
+    expect(olga.get_by_role("status")).to_contain_text("Syncing analytics-eu")
     expect(olga.get_by_role("button", name="Sync now")).to_be_enabled()
 
 

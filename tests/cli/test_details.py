@@ -135,7 +135,7 @@ def test_a_repair_is_planned_and_run(olgas: Terminal, company: Any) -> None:
     assert "Awaited 3 objects have not reached eu-west-1 (57.5 MB)" in plan
     assert "A run takes 3 requests at the destination" in plan
     assert not MirrorCommit.objects.filter(urgency__gt=0).exists()
-    assert said(olgas("mirror", "repair", "analytics-eu", sha[:8])).startswith("3 of what is missing or wrong")
+    assert said(olgas("mirror", "repair", "analytics-eu", sha[:8])).startswith("checking 3 files again")
     assert MirrorCommit.objects.filter(urgency__gt=0, commit__sha=sha).exists()
     there = said(olgas("mirror", "repair", "analytics-eu", sha_of("f5"), "--dry-run"))
     assert there == f"Nothing is known to be missing of {sha_of('f5')[:8]}."

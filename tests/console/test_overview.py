@@ -75,8 +75,8 @@ def test_what_needs_somebody_stands_first_with_one_action_each(olga: Client, com
     page = olga.get("/")
     assert [one.mirror.name for one in page.context["needing"]] == ["archive-eu", "lab-eu", "analytics-eu"]
     html = page.content.decode()
-    assert 'aria-label="Sync now: analytics-eu"' in html
-    assert 'aria-label="Look at archive-eu"' in html
+    assert 'aria-label="Repair… analytics-eu"' in html and "/repair/" in html
+    assert 'aria-label="Open archive-eu"' in html
 
 
 def test_of_many_mirrors_the_worst_lag_between_regions_is_told(

@@ -112,7 +112,7 @@ def test_damage_is_told_with_its_branches_and_looked_for_with_one_click(
     assert told.startswith("main: 1 thing is missing or wrong that was complete. Seen 7 min ago,")
     assert primary(olga, "/mirrors/lake-eu/") == ["Look for it again"]
     answer = olga.post("/mirrors/lake-eu/backlog/retry/", {"which": "all"}, follow=True)
-    assert "Queued: 1 thing is looked for now" in text(answer)
+    assert "Checking 1 file again now" in text(answer)
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
 
 

@@ -111,7 +111,7 @@ def test_those_on_the_page_are_looked_for_now(olga: Client, company: Any) -> Non
     form = {"which": "selected", "thing": ids[:2], "back": page_of("nightly orders load")}
     answer = olga.post(f"{MIRROR}backlog/retry/", form, follow=True)
     assert answer.redirect_chain == [(page_of("nightly orders load"), 302)]
-    assert "Queued: 2 things are looked for now." in text(answer)
+    assert "Checking 2 files again now." in text(answer)
     assert Blocker.objects.get(pk=ids[0]).look_at < before == Blocker.objects.get(pk=ids[2]).look_at
 
 

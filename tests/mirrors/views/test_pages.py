@@ -305,7 +305,7 @@ def test_sync_now_wakes_the_duties_and_says_queued(olga: Client, company: Any, l
     Duty.objects.update(due_at=Now() + timedelta(minutes=1))
     answer = olga.post("/mirrors/billing-us/sync/", follow=True)
     assert answer.redirect_chain == [("/mirrors/billing-us/", 302)]
-    assert "Queued: billing is looked at now" in text(answer)
+    assert "Syncing billing-us" in text(answer)
     assert Duty.objects.filter(due_at__lte=Now()).count() == 5
 
 
