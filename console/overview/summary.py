@@ -102,7 +102,7 @@ def tiles(
 def _within(readings: Sequence[MirrorStatus]) -> Tile:
     within = sum(is_within(reading) for reading in readings)
     worst = max(readings, key=lambda reading: reading.lag or 0)
-    below = "nothing waits" if all(reading.lag is not None for reading in readings) else "not all are known"
+    below = "nothing waits" if all(reading.lag is not None for reading in readings) else "some are unknown"
     below = f"worst: {worst.mirror.name}, {in_words(worst.lag)}" if worst.lag else below
     return Tile("Within target", f"{within:,} / {len(readings):,}", below, bad=any(map(is_beyond, readings)))
 
@@ -112,25 +112,25 @@ def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
     more = "+" if any(reading.waiting_more for reading in readings) else ""
     since = min((reading.waiting_since for reading in readings if reading.waiting_since), default=None)
     states = {reading.state for reading in readings}
-    below = "as far as anybody has looked" if State.UNKNOWN in states else "no object or file is missed"
-    below = "what is damaged is told below" if State.DAMAGED in states else below
+    below = "as of the last check" if State.UNKNOWN in states else "nothing is missing"
+    below = "see what is damaged below" if State.DAMAGED in states else below
     below = f"oldest for {in_words((now - since).total_seconds())}" if since else below
-    figure = f"{number:,}{more} {'thing' if number == 1 and not more else 'things'}" if number else "nothing"
+    figure = f"{number:,}{more} {'file' if number == 1 and not more else 'files'}" if number else "nothing"
     return Tile("Waiting to arrive", figure, below)
 
 
 def _workers(queues: Sequence[QueueReading]) -> Tile:
     heard_queues = sum(queue.heard for queue in queues)
     messages = sum(queue.messages for queue in queues)
-    below = f"{count(messages, 'message')} in the queues" if messages else "no message waits"
-    figure = f"{heard_queues:,} / {count(len(queues), 'queue')}"
-    return Tile("Workers heard of", figure, below, bad=any(queue.silent for queue in queues))
+    below = f"{count(messages, 'message')} queued" if messages else "queue empty"
+    figure = f"{heard_queues:,} of {count(len(queues), 'queue')} active"
+    return Tile("Workers", figure, below, bad=any(queue.silent for queue in queues))
 
 
 def _unchecked(oldest: datetime | None, now: datetime) -> Tile:
     if oldest is None:
-        return Tile("Oldest unchecked commit", "none", "no commit waits for it")
-    return Tile("Oldest unchecked commit", in_words((now - oldest).total_seconds()), "since it was seen")
+        return Tile("Oldest commit awaiting validation", "none", "all are validated")
+    return Tile("Oldest commit awaiting validation", in_words((now - oldest).total_seconds()), "since it was seen")
 
 
 def oldest_unchecked(visible: MirrorQuerySet) -> datetime | None:

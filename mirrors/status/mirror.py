@@ -119,6 +119,13 @@ class MirrorStatus:
         return str(self.explanation)
 
     @property
+    def announced(self) -> str:
+        """The state as it is announced when it changes: commits in flight are no news while the target is kept."""
+        in_flight = self.state in (State.UP_TO_DATE, State.SYNCING, State.VALIDATING)
+        late = self.lag is None or self.lag > targets(self.mirror).late_after.total_seconds()
+        return "Within target" if in_flight and self.lag_known and not late else self.state.word
+
+    @property
     def to_repair(self) -> str:
         """The head of the source's branch that has been blocked longest by files that somebody may bring, or ""."""
         blocked = [branch for branch in self.branches if branch.state is State.BLOCKED and branch.blockers]

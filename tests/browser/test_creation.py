@@ -100,6 +100,6 @@ def test_the_call_follows_what_is_typed_and_creating_ends_on_the_mirrors_page(ol
     olga.get_by_role("button", name="Check").click()
     expect(checks(olga)).to_contain_text("Nothing that was checked stands in the way")
     assert not Mirror.objects.exists()
-    olga.get_by_role("button", name="Make the mirror").click()
+    olga.get_by_role("button", name="Create mirror").click()
     expect(olga.get_by_role("heading", level=1)).to_have_text("lake-eu")
     expect(olga).to_have_url("/mirrors/lake-eu/")

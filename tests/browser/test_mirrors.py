@@ -254,15 +254,15 @@ def test_a_mirror_is_paused_without_scripts(plain: Page, company: Any, lm: Deplo
 
 def test_a_form_makes_a_mirror_after_its_error_was_mended(olga: Page, lm: Deployment) -> None:
     olga.goto("/mirrors/")
-    olga.get_by_role("link", name="Make the first mirror").click()
+    olga.get_by_role("link", name="Create the first mirror").click()
     olga.get_by_label("Repository", exact=True).fill("lake")
     olga.get_by_label("Name of the mirror").fill("Lake EU")
     olga.get_by_label("Storage namespace").fill("s3://dst/lake")
-    olga.get_by_role("button", name="Make the mirror").click()
+    olga.get_by_role("button", name="Create mirror").click()
     expect(olga.get_by_role("alert")).to_contain_text("can't name a mirror")
     expect(olga.get_by_label("Storage namespace")).to_have_value("s3://dst/lake")
     olga.get_by_label("Name of the mirror").fill("lake-eu")
-    olga.get_by_role("button", name="Make the mirror").click()
+    olga.get_by_role("button", name="Create mirror").click()
     expect(olga.get_by_role("heading", level=1)).to_have_text("lake-eu")
     expect(olga.get_by_role("status")).to_contain_text("lake-eu is being made")
 
@@ -303,7 +303,7 @@ def test_everything_works_without_scripts(plain: Page, company: Any, lm: Deploym
     plain.get_by_label("Repository", exact=True).fill("lake")
     plain.get_by_label("Name of the mirror").fill("lake-eu")
     plain.get_by_label("Storage namespace").fill("s3://dst/lake")
-    plain.get_by_role("button", name="Make the mirror").click()
+    plain.get_by_role("button", name="Create mirror").click()
     expect(plain.get_by_role("heading", level=1)).to_have_text("lake-eu")
 
 

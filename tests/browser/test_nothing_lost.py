@@ -88,13 +88,13 @@ def test_a_new_mirror_that_was_sent_comes_back(name: str, request: pytest.Fixtur
     page = request.getfixturevalue(name)
     type_new(page)
     end_session()
-    press(page, "Make the mirror")
+    press(page, "Create mirror")
     sign_in_again(page)
     expect_new(page)
     if name == "olga":
         expect(page.get_by_role("region", name="Checks")).to_contain_text("in order")
     assert not Mirror.objects.exists()
-    press(page, "Make the mirror")
+    press(page, "Create mirror")
     expect(page.get_by_role("heading", level=1)).to_have_text("lake-eu")
 
 
@@ -230,7 +230,7 @@ def test_going_back_takes_filters_away_one_by_one(olga: Page, company: Any) -> N
 
 def test_going_back_to_a_form_that_was_sent_makes_no_second_mirror(olga: Page, lm: Deployment) -> None:
     type_new(olga)
-    press(olga, "Make the mirror")
+    press(olga, "Create mirror")
     expect(olga.get_by_role("heading", level=1)).to_have_text("lake-eu")
     olga.go_back()
     expect(olga.get_by_role("heading", level=1)).to_have_text("New mirror")
@@ -243,7 +243,7 @@ def test_two_clicks_send_a_form_once(olga: Page, lm: Deployment) -> None:
     type_new(olga)
     posts: list[str] = []
     olga.on("request", lambda one: posts.append(one.url) if one.is_navigation_request() else None)
-    olga.get_by_role("button", name="Make the mirror").dblclick()
+    olga.get_by_role("button", name="Create mirror").dblclick()
     expect(olga.get_by_role("heading", level=1)).to_have_text("lake-eu")
     assert len([url for url in posts if url.endswith(NEW)]) == 1
 

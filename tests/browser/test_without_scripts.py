@@ -110,11 +110,11 @@ def test_a_mirror_is_checked_and_made(plain: Page, lm: Deployment, answers: Any)
     expect(plain.get_by_label("Branches to leave out")).to_have_value("tmp-*")
     plain.get_by_label("Name of the mirror").fill("new")
     plain.get_by_label("Storage namespace").fill("s3://dst/lake")
-    plain.get_by_role("button", name="Make the mirror").click()
+    plain.get_by_role("button", name="Create mirror").click()
     expect(plain.get_by_role("alert")).to_contain_text("/mirrors/new/ is a page of LakeMirror's own")
     plain.get_by_label("Name of the mirror").fill("lake-eu")
     answers.clear()
-    press(plain, "Make the mirror", "lake-eu is being made")
+    press(plain, "Create mirror", "lake-eu is being made")
     assert redirected(answers)
 
 

@@ -47,7 +47,7 @@ def test_a_group_leads_to_its_things_and_a_chip_back(olga: Client, company: Any)
 
 def test_what_does_not_fit_or_is_not_there_is_told(olga: Client, company: Any) -> None:
     assert "has no branch 'nowhere'" in text(olga.get(BACKLOG, {"branch": "nowhere"}))
-    assert "Nothing that is missing or wrong fits." in text(olga.get(BACKLOG, {"kind": "record"}))
+    assert "Nothing matches these filters." in text(olga.get(BACKLOG, {"kind": "record"}))
     assert "Nothing is missing or wrong" in text(olga.get("/mirrors/models-eu/backlog/"))
 
 

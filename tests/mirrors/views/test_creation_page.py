@@ -123,7 +123,7 @@ def test_the_cost_is_told_while_one_types(olga: Client, lm: Deployment) -> None:
         "all of them read",
     ):
         assert words in said
-    assert "more than" not in said and "nothing was stored" in said
+    assert "more than" not in said and "nothing has been changed" in said
     assert not Mirror.objects.exists() and lm.eu.calls == []
 
 
