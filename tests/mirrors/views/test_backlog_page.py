@@ -85,7 +85,9 @@ def test_one_some_those_of_a_reason_or_all_are_looked_for(
 
 
 def test_nothing_selected_is_told(olga: Client, company: Any) -> None:
-    assert "Nothing was selected" in text(olga.post(f"{BACKLOG}retry/", {"which": "selected"}, follow=True))
+    assert "Nothing selected can be checked again" in text(
+        olga.post(f"{BACKLOG}retry/", {"which": "selected"}, follow=True)
+    )
 
 
 @pytest.mark.parametrize(

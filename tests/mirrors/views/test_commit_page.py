@@ -42,7 +42,7 @@ def test_a_blocked_commit_says_what_it_lacks_and_what_to_do(olga: Client, compan
         "3 objects of",
         "have not reached eu-west-1. Check that the bucket replication from us-east-1 runs",
         "orders/day=2026-11-20/part-00017.parquet",
-        "9 ×",
+        "Attempts",
         "What blocks it 3",
         "Record copied",
         "+1.2 s",
