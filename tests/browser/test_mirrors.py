@@ -265,7 +265,7 @@ def test_a_form_makes_a_mirror_after_its_error_was_mended(olga: Page, lm: Deploy
     olga.get_by_role("button", name="Create mirror").click()
     olga.get_by_role("button", name="Create anyway").click()
     expect(olga.get_by_role("heading", level=1)).to_have_text("lake-eu")
-    expect(olga.get_by_role("status")).to_contain_text("Creating lake-eu")
+    expect(olga.get_by_role("status")).to_contain_text("Mirror lake-eu created")
 
 
 def test_a_made_mirror_catches_up_before_ones_eyes(olga: Page, lm: Deployment) -> None:

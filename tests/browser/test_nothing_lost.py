@@ -121,7 +121,7 @@ def test_settings_that_were_sent_come_back(name: str, request: pytest.FixtureReq
     expect(page.locator("#notices")).to_contain_text(KEPT)
     expect(field(page, "Branches to leave out")).to_have_value("tmp-*")
     press(page, "Save")
-    expect(page.locator("#notices")).to_contain_text("the settings are saved")
+    expect(page.locator("#notices")).to_contain_text("Settings saved")
     assert Mirror.objects.get(name="analytics-eu").selected["exclude"] == ["tmp-*"]
 
 
@@ -137,9 +137,9 @@ def test_settings_that_were_being_typed_come_back_and_others_changes_are_told(ol
     expect(field(olga, "Branches to leave out")).to_have_value("tmp-*")
     expect(field(olga, "Mirror its tags too")).to_be_checked()
     press(olga, "Save")
-    expect(olga.get_by_role("alert")).to_contain_text("Target for lag, in seconds: none → 60")
+    expect(olga.get_by_role("alert")).to_contain_text("Lag target, in seconds: none → 60")
     press(olga, "Save")
-    expect(olga.locator("#notices")).to_contain_text("the settings are saved")
+    expect(olga.locator("#notices")).to_contain_text("Settings saved")
     stored = Mirror.objects.get(name="analytics-eu")
     assert (stored.selected["exclude"], stored.tags, stored.rpo_seconds) == (["tmp-*"], True, 60)
 
@@ -150,7 +150,7 @@ def test_settings_that_nobody_touched_are_shown_as_they_are(olga: Page, company:
     poll(olga)
     Mirror.objects.filter(name="analytics-eu").update(rpo_seconds=60)
     sign_in_again(olga)
-    expect(field(olga, "Target for lag, in seconds")).to_have_value("60")
+    expect(field(olga, "Lag target, in seconds")).to_have_value("60")
     expect(olga.locator("#notices")).not_to_contain_text(KEPT)
 
 
@@ -165,7 +165,7 @@ def test_who_signs_in_in_another_tab_goes_on_in_the_first(olga: Page, company: A
     press(olga, "Save")
     expect(olga.locator("#notices")).to_contain_text(KEPT)
     press(olga, "Save")
-    expect(olga.locator("#notices")).to_contain_text("the settings are saved")
+    expect(olga.locator("#notices")).to_contain_text("Settings saved")
 
 
 # Two tabs
@@ -175,16 +175,16 @@ def test_settings_edited_in_two_tabs_lose_nothing_of_either(olga: Page, company:
     other = olga.context.new_page()
     for page in (olga, other):
         page.goto(SETTINGS)
-    field(olga, "Target for lag, in seconds").fill("900")
+    field(olga, "Lag target, in seconds").fill("900")
     field(other, "Branches to leave out").fill("tmp-*")
     press(olga, "Save")
-    expect(olga.locator("#notices")).to_contain_text("the settings are saved")
+    expect(olga.locator("#notices")).to_contain_text("Settings saved")
     press(other, "Save")
     expect(other.get_by_role("alert")).to_contain_text("somebody has changed these settings")
     expect(other.get_by_role("alert")).to_contain_text("none → 900")
     expect(field(other, "Branches to leave out")).to_have_value("tmp-*")
     press(other, "Save")
-    expect(other.locator("#notices")).to_contain_text("the settings are saved")
+    expect(other.locator("#notices")).to_contain_text("Settings saved")
     stored = Mirror.objects.get(name="analytics-eu")
     assert (stored.rpo_seconds, stored.selected["exclude"]) == (900, ["tmp-*"])
 

@@ -117,20 +117,20 @@ def test_a_mirror_is_checked_and_made(plain: Page, lm: Deployment, answers: Any)
     plain.get_by_role("button", name="Create mirror").click()
     expect(plain.get_by_role("alert")).to_contain_text("failed, so the mirror was not created")
     answers.clear()
-    press(plain, "Create anyway", "Creating lake-eu")
+    press(plain, "Create anyway", "Mirror lake-eu created")
     assert redirected(answers)
 
 
 def test_settings_are_saved_once_it_is_said_what_becomes_of_branches(plain: Page, company: Any, answers: Any) -> None:
     plain.goto(f"{MIRROR}settings/")
     plain.get_by_label("Branches to leave out").fill("experiments")
-    plain.get_by_label("Target for lag, in seconds").fill("900")
+    plain.get_by_label("Lag target, in seconds").fill("900")
     plain.get_by_role("button", name="Save").click()
     expect(plain.get_by_role("alert")).to_contain_text("1 branch at the mirror would not be mirrored any more")
     plain.get_by_label("Branches that are no longer mirrored").select_option("keep")
     answers.clear()
-    press(plain, "Save", "the settings are saved")
-    expect(plain.get_by_label("Target for lag, in seconds")).to_have_value("900")
+    press(plain, "Save", "Settings saved")
+    expect(plain.get_by_label("Lag target, in seconds")).to_have_value("900")
     assert redirected(answers)
 
 

@@ -233,7 +233,7 @@ def test_a_form_makes_a_mirror_and_says_so(olga: Client, lm: Deployment) -> None
     replicate_in_order(lm)
     answer = olga.post("/mirrors/new/", TYPED, follow=True)
     assert answer.redirect_chain == [("/mirrors/lake-eu/", 302)]
-    assert "Creating lake-eu." in text(answer)
+    assert "Mirror lake-eu created" in text(answer)
     assert "New: the repository in eu-west-1 is being created." in text(answer)
     assert AuditEvent.objects.filter(actor="olga", action="fs:MirrorRepository").exists()
 
