@@ -72,6 +72,6 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 def _changes(causes: Sequence[RootCause], urgent: Sequence[MirrorStatus], exported: Summary) -> str:
     """What is announced when it changes."""
-    outages = [f"{cause.outage.service.word} of {cause.outage.region}: {cause.outage.kind}" for cause in causes]
+    outages = [f"{cause.name}, {cause.service}: {cause.word}" for cause in causes]
     mirrors = [f"{reading.mirror.name}: {reading.state.word}" for reading in urgent]
     return ", ".join([*outages, *mirrors, *(f"{need.name}: {need.told.word}" for need in exported.some)])

@@ -27,6 +27,7 @@ from lakemirror.wait import Look, may_wait, wait_until_done
 @click.option("--history", metavar="full|head", help="Check all of a head's history, or only heads.")
 @click.option("--validation-depth", metavar="DEPTH", help="How deeply objects are validated.")
 @click.option("--adopt", is_flag=True, default=None, help="Adopt a read-only repository that already exists.")
+@click.option("--require-checks", is_flag=True, default=None, help="Only if no check of the preflight fails.")
 @may_wait
 @talks
 def create(

@@ -107,5 +107,5 @@ def _ids(given: list[str]) -> list[int]:
 def _message(number: int) -> str:
     """What is told of a retry that found so many things to look for."""
     if not number:
-        return "Nothing was selected that is looked for: it may have arrived meanwhile."
-    return f"Queued: {count(number, 'thing is', 'things are')} looked for now."
+        return "Nothing selected can be checked again: it may have arrived meanwhile."
+    return f"Checking {count(number, 'file')} again now."
