@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from db import clock
 from mirrors.api.mirrors import find_visible
-from mirrors.status.series import PERIODS, measured, step_json
+from mirrors.status.series import DEFAULT, PERIODS, measured, step_json
 from mirrors.transitions.rpo_breaches import target_of
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
@@ -18,8 +18,7 @@ from web.paging import one_of
 from web.schemas import count_or_null, time_or_null
 from web.serializers import rfc3339
 
-FIRST = next(iter(PERIODS))
-PERIOD = OpenApiParameter("period", str, enum=list(PERIODS), default=FIRST, description="how far back")
+PERIOD = OpenApiParameter("period", str, enum=list(PERIODS), default=DEFAULT, description="how far back")
 FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: the steps as a file")
 
 
@@ -63,7 +62,7 @@ class Metrics(TableView):
     def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
         """Lag, backlog and throughput, step by step. Needs fs:ListRepositories on `*`."""
         mirror, now = find_visible(request, repository, mirror_id), clock.now()
-        period = one_of(request, "period", PERIODS) or FIRST
+        period = one_of(request, "period", PERIODS) or DEFAULT
         series = measured(mirror, PERIODS[period], now)
         if wants_csv(request):
             return csv_answer(f"{mirror.name}-metrics-{period}", COLUMNS, map(step_json, series.steps))

@@ -22,11 +22,13 @@ class Period:
 
 
 PERIODS = {
+    "1h": Period(timedelta(hours=1), 5, SHORT),
     "24h": Period(timedelta(hours=24), 5, SHORT),
     "7d": Period(timedelta(days=7), 60, LONG),
     "30d": Period(timedelta(days=30), 240, LONG),
     "90d": Period(timedelta(days=90), 720, LONG),
 }
+DEFAULT = "24h"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from core.errors import Invalid
 from db import clock
 from deployment import config
 from mirrors.status.mirror import mirror_statuses
-from mirrors.status.series import PERIODS, measured
+from mirrors.status.series import DEFAULT, PERIODS, measured
 from mirrors.transitions.rpo_breaches import target_of
-from mirrors.views.charts import plots, unmeasured
+from mirrors.views.charts import charts, unmeasured
 from mirrors.views.tabs import find_visible, may_see, show_tab
 from web.pages import with_query
 
@@ -32,7 +32,8 @@ def metrics(request: HttpRequest, name: str) -> HttpResponse:
     api = reverse("api-metrics", args=[mirror.source.name, mirror.name])
     context = {
         "periods": [(key, with_query(request, period=key), key == period) for key in PERIODS],
-        "plots": plots(measures, target_of(mirror), now) if known else [],
+        "plots": charts(measures, target_of(mirror)) if known else [],
+        "short": PERIODS[period].back <= timedelta(days=1),
         "steps": known,
         "measures": measures,
         "length": timedelta(minutes=measures.period.step),
@@ -46,7 +47,7 @@ def metrics(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _period(request: HttpRequest) -> str:
-    given = request.GET.get("period", "") or next(iter(PERIODS))
+    given = request.GET.get("period", "") or DEFAULT
     if given not in PERIODS:
         raise Invalid(f"'{given[:40]}' is none of {', '.join(PERIODS)}", field="period")
     return given

@@ -1,0 +1,58 @@
+"""Lag over the last hour beside each mirror's name: of many in one query, and shown where mirrors are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from unittest import mock
+
+import pytest
+from django.test import Client
+
+from mirrors.models import Measure, Mirror
+from mirrors.status.sparks import sparks
+from tests.mirrors.factories import make_company, make_mirror, make_repository
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 21, 13, 16, 34, tzinfo=UTC)
+
+
+def measure(mirror: Mirror, minutes_ago: int, seconds: float | None) -> None:
+    at = NOW.replace(minute=15, second=0) - timedelta(minutes=minutes_ago)
+    until = at + timedelta(minutes=5)
+    Measure.objects.create(mirror=mirror, minutes=5, began_at=at, ends_at=until, lag_seconds=seconds)
+
+
+@pytest.fixture
+def pair() -> list[Mirror]:
+    source = make_repository("lake", now=NOW)
+    return [
+        make_mirror("lake-ap", source, region="ap-south-1", now=NOW),
+        make_mirror("lake-eu", source, now=NOW, rpo_seconds=900),
+    ]
+
+
+def test_several_mirrors_take_one_query(pair: list[Mirror], django_assert_num_queries: object) -> None:
+    measure(pair[0], 60, 7)  # just before the hour
+    measure(pair[0], 55, 840)
+    measure(pair[0], 0, 2)
+    measure(pair[1], 5, None)
+    with django_assert_num_queries(1):  # type: ignore[operator]
+        drawn = sparks(pair, NOW)
+    assert drawn[pair[0].pk].values == [840, *[None] * 10, 2]
+    assert drawn[pair[0].pk].words == "Lag in the last hour: worst 14 min; target 5 min"
+    assert drawn[pair[1].pk].words == "Lag in the last hour: not measured; target 15 min"
+
+
+@pytest.mark.parametrize("address", ["/", "/mirrors/"])
+def test_the_pages_of_mirrors_show_it_and_lead_to_more(olga: Client, pair: list[Mirror], address: str) -> None:
+    measure(pair[0], 5, 0)
+    with mock.patch("db.clock.now", return_value=NOW):
+        page = olga.get(address).content.decode()
+    assert 'href="/mirrors/lake-ap/metrics/" title="Lag in the last hour: none; target 5 min"' in page
+    assert page.count('<a class="spark ') == 2
+
+
+def test_the_page_of_a_mirror_shows_it_beside_the_figure(olga: Client) -> None:
+    company = make_company()
+    page = olga.get("/mirrors/analytics-eu/").content.decode()
+    assert page.count(f'<a class="spark bad" href="/mirrors/{company["analytics-eu"].name}/metrics/"') == 1
