@@ -148,7 +148,7 @@ def test_a_chart_says_its_values_where_one_points_and_by_the_arrow_keys(olga: Pa
     olga.goto(f"{MIRROR}metrics/")
     points = olga.locator("#plot-lag .point")
     expect(points.last.locator("text")).to_be_hidden()
-    points.nth(40).hover()
+    points.nth(40).locator("rect").hover()
     expect(points.nth(40).locator("text")).to_be_visible()
     expect(points.nth(40).locator("text")).to_have_text(re.compile(r"^\S+( \S+)? · \d\d:\d\d$"))
     olga.mouse.move(0, 0)
@@ -165,7 +165,7 @@ def test_a_chart_says_its_values_without_scripts(plain: Page, company: Any) -> N
     make_measures(company["analytics-eu"], now=datetime.now(UTC), days=2)
     plain.goto(f"{MIRROR}metrics/")
     last = plain.locator("#plot-lag .point").last
-    last.hover()
+    last.locator("rect").hover()
     expect(last.locator("text")).to_be_visible()
 
 
@@ -173,11 +173,11 @@ def test_the_metrics_are_pictures_and_a_table_that_stays_open(olga: Page, compan
     make_measures(company["analytics-eu"], now=datetime.now(UTC), days=7)
     olga.goto(MIRROR)
     tab(olga, "Metrics").click()
-    expect(olga.get_by_role("img", name="Worst lag")).to_be_visible()
+    expect(olga.get_by_role("group", name="Worst lag")).to_be_visible()
     olga.get_by_role("link", name="7d").click()
     expect(olga).to_have_url(f"{MIRROR}metrics/?period=7d")
-    expect(olga.get_by_role("img")).to_have_count(4)
-    olga.get_by_text("The figures as a table").click()
+    expect(olga.locator("figure.plot")).to_have_count(4)
+    olga.get_by_text("All values as a table").click()
     expect(olga.get_by_role("columnheader", name="Worst lag")).to_be_visible()
     with olga.expect_response(lambda answer: answer.request.method == "GET"):
         olga.evaluate("htmx.trigger('#live', 'refresh')")

@@ -197,7 +197,7 @@ def test_no_key_changes_anything(olga: Page, company: Any) -> None:
 def test_charts_turn_to_ones_own_zone_and_name_it(away: Page, company: Any) -> None:
     make_measures(company["analytics-eu"], now=datetime.now(UTC), days=2)
     away.goto("/mirrors/analytics-eu/metrics/")
-    mark = away.locator("#plot-lag [data-form='hour']").first
+    mark = away.locator("#plot-lag tspan[data-form='hour']").first
     before = mark.text_content()
     switch(away).click()
     at = datetime.fromisoformat(str(mark.get_attribute("data-at")))
