@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import F, Q, QuerySet, Sum
 from django.urls import reverse
 
 from core.exporting.explain import STATES, Told
@@ -77,6 +77,9 @@ class About:
     branch: str
     """As addresses have it: with the export's name, where it has one."""
     right: Right
+    failed: bool = False
+    """Whether it waits for somebody: its duty does nothing then."""
+    repair_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +112,11 @@ def subjects(user: Any, find: str = "") -> list[int]:
     if not find:
         return [-pk for pk in visible(user)]
     return [-pk for pk in narrowed(_seen(user), find).order_by().values_list("pk", flat=True)]
+
+
+def failed_subjects() -> Any:
+    """The subjects of the duties of exports that have failed, as a query."""
+    return Export.objects.filter(state=State.FAILED, paused=False).annotate(key=-F("pk")).order_by().values("key")
 
 
 def abouts(subjects: Sequence[int]) -> Mapping[int, About]:
@@ -165,6 +173,8 @@ def _about(export: Export) -> About:
         place=SourceRepository(export.repository, export.region),
         branch=export.which,
         right=("fs:RunExport", export.arn),
+        failed=export.state == State.FAILED and not export.paused,
+        repair_url=reverse("export_repair", args=[export.pk]),
     )
 
 

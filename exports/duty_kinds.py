@@ -19,7 +19,7 @@ from jobs.lease import DutyOutcome, Lease
 
 def register() -> None:
     """Make the duty known to the loops that all duties share."""
-    kinds.register(DutyKind("export", _advance, _interval, _needed, _concerned, heavy=True))
+    kinds.register(DutyKind("export", _advance, _interval, _needed, _concerned, heavy=True, label="Export"))
     services.register_user("export", _by_region)
 
 

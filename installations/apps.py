@@ -13,4 +13,6 @@ class InstallationsConfig(AppConfig):
 
         housekeeping.register_refresh(refresh.refresh)
         housekeeping.register(contact.look_round)
-        kinds.register(kinds.DutyKind(contact.DUTY, contact.ask, lambda: contact.SECONDS, contact.needed))
+        kinds.register(
+            kinds.DutyKind(contact.DUTY, contact.ask, lambda: contact.SECONDS, contact.needed, label="Contact region")
+        )

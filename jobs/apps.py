@@ -7,9 +7,10 @@ class JobsConfig(AppConfig):
     name = "jobs"
 
     def ready(self) -> None:
-        """Have the audit looked after by the controller too, and have it say that this deployment is here."""
+        """What the controller does beside: look after the audit, say that this deployment is here, miss workers."""
         from audit import rounds
-        from jobs import deployments, housekeeping
+        from jobs import deployments, housekeeping, workers
 
         housekeeping.register(rounds.look_round)
         housekeeping.register(deployments.look_round)
+        housekeeping.register(workers.note_lost)

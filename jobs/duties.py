@@ -39,8 +39,11 @@ def run(duty_id: int, holder: str = HOLDER) -> str:
     interval = kind.interval()
     if not Duty.objects.claim(duty_id, holder=holder, lease=leases.LEASE_SECONDS, interval=interval):
         return "not due, or in other hands"
+    before = duty.holder
     duty.refresh_from_db()
     with capture_log(duty, holder) as job_log:
+        if before:
+            log.warning("%s was taken over from worker %s, which stopped answering while it ran", duty, before)
         lease = Lease(duty, holder, duty.attempt, job_log=job_log)
         outcome, failures = _work(lease, kind.handler, interval)
         _release(lease, outcome, failures, interval)

@@ -17,7 +17,7 @@ class DutyKind:
     `name`: as it stands in the tables. `interval`: seconds from one round to the next. `needed`: the subjects (keys, or
     a query of keys) that the deployment of some regions works for. `on_repository_event`: the subjects to which a
     change of a region's repository is news. `beyond_us`: why a duty is left to a newer version, or "". `heavy`: it goes
-    to the queue of the Spark jobs.
+    to the queue of the Spark jobs. `label`: what pages call it.
     """
 
     name: str
@@ -27,6 +27,7 @@ class DutyKind:
     on_repository_event: Callable[[str, str], Iterable[int]] = lambda region, repository: ()
     beyond_us: Callable[[Duty], str] = lambda duty: ""
     heavy: bool = False
+    label: str = ""
 
 
 _registered: dict[str, DutyKind] = {}
@@ -45,6 +46,11 @@ def registered() -> list[DutyKind]:
 def names() -> list[str]:
     """Their names."""
     return list(_registered)
+
+
+def label_of(name: str) -> str:
+    """What people call work of this kind; its name where it has no other one, or is a newer version's."""
+    return (_registered[name].label if name in _registered else "") or name.capitalize()
 
 
 def kind_of(duty: Duty) -> DutyKind | None:

@@ -1,4 +1,4 @@
-"""Work that recurs, and what workers said of it."""
+"""Work that recurs, who does it, and what workers said of it."""
 
 from __future__ import annotations
 
@@ -51,6 +51,27 @@ class JobLine(models.Model):
 
     def __str__(self) -> str:
         return f"{self.level} {self.text[:80]}"
+
+
+class Worker(models.Model):
+    """A process that does the tasks of a queue, as it says itself every few seconds. `load`: of its machine, over a
+    minute; `spark`: where its Spark is, with why that can't be reached."""
+
+    name = models.CharField(max_length=64, unique=True, help_text="as holder of duties")
+    queue = models.CharField(max_length=100)
+    host = models.CharField(max_length=64)
+    pid = models.IntegerField()
+    slots = models.IntegerField(help_text="tasks that it does at a time")
+    load = models.FloatField()
+    cores = models.IntegerField()
+    spark = models.CharField(max_length=200, blank=True)
+    spark_trouble = ExactTextField(blank=True)
+    started_at = models.DateTimeField()
+    heard_at = models.DateTimeField()
+    lost_at = models.DateTimeField(null=True, help_text="when it was last heard of, once a controller missed it")
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Deployment(models.Model):

@@ -1,7 +1,8 @@
 """Is anybody at work? What the tables tell of queues and of those who take duties from them.
 
-A worker says nothing by itself: it is heard of when it takes up a duty, keeps its lease, or ends it, wherever it runs.
-What django-q knows of its processes stays on their machine, so it is not asked.
+Whether a queue is served is told by its duties: by when one was last taken up, kept or ended. That a process lives
+(`jobs/workers.py`) does not tell that it works. What django-q knows of its processes stays on their machine, so it is
+not asked.
 """
 
 from __future__ import annotations
@@ -56,11 +57,12 @@ class QueueReading:
         if self.silent:
             woken = self.woken_at is not None and self.as_of - self.woken_at <= SILENT_AFTER
             whom = "its worker" if woken else "the controller, which sends wake-ups, and its worker"
-            silent_for = f"for {in_words((self.as_of - self.beat).total_seconds())}" if self.beat else "at all"
-            return f"No worker of the queue {self.name} was heard of {silent_for}. Check that {whom} is running."
+            since = f"for {in_words((self.as_of - self.beat).total_seconds())}" if self.beat else "yet"
+            check = f"Check that {whom} {'is' if woken else 'are'} running."
+            return f"No worker has served the queue {self.name} {since}. {check}"
         if self.waited > LONG_OVERDUE:
             late = in_words(self.waited.total_seconds())
-            return f"A duty of the queue {self.name} has been due for {late}: its workers are busy with others."
+            return f"A task in the queue {self.name} has waited for {late}: its workers are busy with others."
         return ""
 
 

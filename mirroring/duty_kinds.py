@@ -23,12 +23,28 @@ WORK = {
 }
 """What does the work: loaded by who works, not by who serves pages."""
 
+LABELS = {
+    MirrorDuty.MANAGE: "Provision",
+    MirrorDuty.SENSE: "Poll source",
+    MirrorDuty.COPY_RECORDS: "Copy commits",
+    MirrorDuty.VALIDATE: "Validate",
+    MirrorDuty.PROMOTE: "Move branches",
+}
+"""What pages call the work."""
+
 
 def register() -> None:
     """Make the work known to the queues and the controller that all apps share."""
     kinds.register(
         _of_a_mirror(MirrorDuty.MANAGE, _manage_seconds),
-        DutyKind(MirrorDuty.SENSE.value, _work(MirrorDuty.SENSE), _sense_seconds, _sources, _changed),
+        DutyKind(
+            MirrorDuty.SENSE.value,
+            _work(MirrorDuty.SENSE),
+            _sense_seconds,
+            _sources,
+            _changed,
+            label=LABELS[MirrorDuty.SENSE],
+        ),
         _of_a_mirror(MirrorDuty.COPY_RECORDS, _sense_seconds),
         _of_a_mirror(MirrorDuty.VALIDATE, _validate_seconds, heavy=True),
         _of_a_mirror(MirrorDuty.PROMOTE, _validate_seconds),
@@ -36,7 +52,7 @@ def register() -> None:
 
 
 def _of_a_mirror(kind: MirrorDuty, interval: Callable[[], float], *, heavy: bool = False) -> DutyKind:
-    return DutyKind(kind.value, _work(kind), interval, _mirrors, beyond_us=beyond_us, heavy=heavy)
+    return DutyKind(kind.value, _work(kind), interval, _mirrors, beyond_us=beyond_us, heavy=heavy, label=LABELS[kind])
 
 
 def _work(kind: MirrorDuty) -> Handler:

@@ -18,9 +18,13 @@ class NotificationsConfig(AppConfig):
         housekeeping.register(delivery.look_round)
         housekeeping.register(heartbeat.look_round)
         register(
-            DutyKind(rounds.DUTY, rounds.watch, lambda: rounds.SECONDS, rounds.needed),
-            DutyKind(delivery.DUTY, delivery.deliver, lambda: delivery.SECONDS, delivery.needed),
-            DutyKind(heartbeat.DUTY, heartbeat.beat, lambda: heartbeat.SECONDS, heartbeat.needed),
+            DutyKind(rounds.DUTY, rounds.watch, lambda: rounds.SECONDS, rounds.needed, label="Evaluate alerts"),
+            DutyKind(
+                delivery.DUTY, delivery.deliver, lambda: delivery.SECONDS, delivery.needed, label="Send notifications"
+            ),
+            DutyKind(
+                heartbeat.DUTY, heartbeat.beat, lambda: heartbeat.SECONDS, heartbeat.needed, label="Send heartbeat"
+            ),
         )
         permissions.register_notifications()
         register_sealed("channel", services.rotate)

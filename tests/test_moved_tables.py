@@ -19,7 +19,7 @@ from audit import chain, db_triggers, verify
 from audit.models import AuditChain, AuditCheckpoint, AuditEvent, RefusalCount
 from db import clock
 from installations.models import Contact, Installation, InstallationTest
-from jobs.models import Deployment, Duty, JobLine
+from jobs.models import Deployment, Duty, JobLine, Worker
 from mirrors import tasks
 from tests.emptying import empty_tables
 
@@ -109,7 +109,7 @@ def fill(before: Any) -> None:
     )
 
 
-YOUNGER = (Deployment, Contact)
+YOUNGER = (Deployment, Contact, Worker)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console import exports_summary
-from console.jobs.listing import KINDS, STATES, duties_of, in_state, job_retry, jobs_of
+from console.jobs.listing import KINDS, duties_of, job_retry, jobs_of
 from console.jobs.log_lines import lines_of
 from console.jobs.schemas import (
     JobAnswer,
@@ -25,8 +25,9 @@ from console.jobs.schemas import (
     queue_json,
     run_job_json,
     validation_job_json,
-    workers_json,
 )
+from console.jobs.task_states import STATES, in_state
+from console.jobs.workers import worker_json, worker_readings
 from core.errors import Invalid, NotFound
 from db import clock
 from jobs.deployments import disagreements
@@ -70,7 +71,10 @@ class Jobs(APIView):
         queues = queue_readings(now)
         beside = {
             "queues": [queue_json(queue) for queue in queues],
-            "workers": workers_json(duties_of(visible, exports_summary.subjects(request.user)), now),
+            "workers": [
+                worker_json(one)
+                for one in worker_readings(duties_of(visible, exports_summary.subjects(request.user)), now)
+            ],
             "troubles": [*troubles(queues), *disagreements()],
         }
         return Response(_page(request, visible, now) | beside)

@@ -13,6 +13,7 @@ from django.db.models import Q
 from audit.verbs import Verb
 from console import exports_summary
 from console.exports_summary import About, SourceRepository
+from console.jobs.task_states import ICONS, STATES, TONES, state_of
 from core.access.policies import repository_arn
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
@@ -21,7 +22,6 @@ from jobs import duties, kinds
 from jobs.job_ids import JobType, duty_url, job_id, job_url
 from jobs.models import Duty
 from jobs.querysets import DutyQuerySet
-from jobs.queue_status import SILENT_AFTER
 from mirrors.models import Mirror, MirrorDuty, Repository, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.duties import OF_A_MIRROR, duties_about
@@ -33,8 +33,6 @@ RUNS = 20
 ENDED = 5
 KINDS = tuple(kinds.names())
 """All apps have registered theirs before any page is loaded."""
-STATES = {"failing": "Failing", "held": "At work", "overdue": "Overdue", "due": "Due", "resting": "Resting"}
-"""States of a duty, and how people read them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +68,19 @@ class Job:
         return STATES[self.state]
 
     @property
+    def label(self) -> str:
+        """What it does, as people call it."""
+        return kinds.label_of(self.duty.kind)
+
+    @property
     def tone(self) -> str:
         """Its state's colour."""
-        return {"failing": "warn", "held": "busy", "overdue": "bad"}.get(self.state, "quiet")
+        return TONES.get(self.state, "quiet")
 
     @property
     def icon(self) -> str:
         """Its state's icon."""
-        return {"failing": "retry", "held": "arrows", "overdue": "clock", "due": "clock"}.get(self.state, "check")
+        return ICONS.get(self.state, "check")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,27 +97,11 @@ class Progress:
 
 
 def duties_of(visible: MirrorQuerySet, subjects: Sequence[int]) -> DutyQuerySet:
-    """The duties of these mirrors, of their sources, and of the exports with these subjects; those that fail first,
-    then by when they are due."""
+    """The duties of these mirrors, of their sources, and of the exports with these subjects."""
     unordered = visible.order_by()
     of_mirrors = duties_about(unordered.values("pk"), unordered.values("source"))
     of_exports = Q(kind="export", subject__in=subjects)
-    return Duty.objects.filter(of_mirrors | of_exports).order_by("-failures", "due_at", "pk")
-
-
-def in_state(rows: DutyQuerySet, state: str, now: datetime) -> DutyQuerySet:
-    """Those in one of `STATES`; all of them for another word."""
-    held = Q(until__gt=now)
-    at_rest = Q(until=None) | Q(until__lte=now)
-    free = at_rest & Q(failures=0)
-    chosen = {
-        "held": held,
-        "failing": at_rest & Q(failures__gt=0),
-        "overdue": free & Q(due_at__lt=now - SILENT_AFTER),
-        "due": free & Q(due_at__gte=now - SILENT_AFTER, due_at__lte=now),
-        "resting": free & Q(due_at__gt=now),
-    }
-    return rows.filter(chosen[state]) if state in chosen else rows
+    return Duty.objects.filter(of_mirrors | of_exports)
 
 
 def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
@@ -132,23 +119,13 @@ def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
 
 def _of_export(duty: Duty, about: Mapping[int, About], now: datetime) -> Job | None:
     it = about.get(duty.subject)
-    return it and Job(duty=duty, state=_state(duty, now), mirror=None, source=it.place, about=it)
+    return it and Job(duty=duty, state=state_of(duty, now, failed=it.failed), mirror=None, source=it.place, about=it)
 
 
 def _job(duty: Duty, mirrors: Mapping[int, Mirror], sources: Mapping[int, Repository], now: datetime) -> Job | None:
     mirror = None if duty.kind == MirrorDuty.SENSE else mirrors.get(duty.subject)
     source = sources.get(duty.subject) if duty.kind == MirrorDuty.SENSE else mirror and mirror.source
-    return Job(duty=duty, state=_state(duty, now), mirror=mirror, source=source) if source else None
-
-
-def _state(duty: Duty, now: datetime) -> str:
-    if duty.until and duty.until > now:
-        return "held"
-    if duty.failures:
-        return "failing"
-    if duty.due_at > now:
-        return "resting"
-    return "overdue" if now - duty.due_at > SILENT_AFTER else "due"
+    return Job(duty=duty, state=state_of(duty, now), mirror=mirror, source=source) if source else None
 
 
 def progress_of(visible: MirrorQuerySet, now: datetime) -> list[Progress]:
@@ -178,7 +155,7 @@ def duty_retry(*, actor: Any, duty: Duty) -> None:
     """Have a duty done now; one in somebody's hands is done once more at its end. Raises Denied and NotFound."""
     job = next(iter(jobs_of([duty], clock.now())), None)
     if job is None:
-        raise NotFound("there is no such duty any more")
+        raise NotFound("this task no longer exists")
     rbac.require(actor, job.right)
     subject = job.mirror.audit_name if job.mirror else ""
     about = {"mirror": job.mirror.name} if job.mirror else {"source": job.source.name, "region": job.source.region}
@@ -196,17 +173,17 @@ def job_retry(*, actor: Any, kind: JobType, row: Any) -> tuple[str, str | None]:
     """
     if kind is JobType.DUTY:
         duty_retry(actor=actor, duty=row)
-        return f"{row.kind} is due now", job_url(kind, row.pk)
+        return f"{kinds.label_of(row.kind)} runs now", job_url(kind, row.pk)
     if kind is JobType.VALIDATION and row.ended_at is not None:
         made = _ask_again(actor, row)
-        return "the same is checked again", job_url(JobType.VALIDATION, made.pk)
+        return "the same check was queued again", job_url(JobType.VALIDATION, made.pk)
     duty = Duty.objects.filter(kind=MirrorDuty.VALIDATE, subject=row.mirror_id).first()
     if duty is None:
-        raise NotFound(f"'{row.mirror.name}' is not validated: it has no such duty")
+        raise NotFound(f"mirror '{row.mirror.name}' has no validation task")
     if duty.until and duty.until > clock.now() and row.ended_at is None:
-        raise Conflict(f"a check of '{row.mirror.name}' goes on: there is nothing to try again yet")
+        raise Conflict(f"a check of '{row.mirror.name}' is running: there is nothing to retry yet")
     duty_retry(actor=actor, duty=duty)
-    return f"validate of {row.mirror.name} is due now", duty_url(MirrorDuty.VALIDATE, row.mirror_id)
+    return f"validation of {row.mirror.name} runs now", duty_url(MirrorDuty.VALIDATE, row.mirror_id)
 
 
 def _ask_again(actor: Any, row: Validation) -> Validation:

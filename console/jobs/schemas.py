@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Max
 from rest_framework import serializers
 
 from console.exports_summary import SourceRepository
 from console.jobs.listing import Job
 from jobs.job_ids import JobType, job_id, job_url
-from jobs.lease import LEASE_SECONDS
 from jobs.models import JobLine
-from jobs.querysets import DutyQuerySet
 from jobs.queue_status import QueueReading
 from mirrors.models import Repository, Run, Validation
 from mirrors.status.runs import run_status
 from mirrors.status.validations import expected_of
 from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null
 from web.serializers import rfc3339
-
-WORKERS = 200
 
 
 class JobAnswer(serializers.Serializer):
@@ -79,12 +73,22 @@ class QueueAnswer(serializers.Serializer):
 
 
 class WorkerAnswer(serializers.Serializer):
-    """A worker that has duties in its hands; `heard_at` is when it last renewed one of its leases."""
+    """A worker that was heard of in the last day. One that was killed is `lost` after 30 s without a report; one of an
+    older version reports nothing, and is told while it runs tasks."""
 
     name = serializers.CharField()
     queue = serializers.CharField()
-    duties = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=["alive", "lost"])
+    duties = serializers.IntegerField(help_text="how many it runs now")
     heard_at = serializers.DateTimeField()
+    host = text_or_null()
+    pid = count_or_null()
+    slots = serializers.IntegerField(allow_null=True, help_text="how many tasks it runs at a time")
+    load = serializers.FloatField(allow_null=True, help_text="of its machine, over a minute")
+    cores = count_or_null()
+    started_at = time_or_null()
+    spark = serializers.CharField(allow_null=True, help_text="address of the Spark that it uses, `local` for its own")
+    spark_trouble = serializers.CharField(allow_null=True, help_text="why that can't be reached")
 
 
 class LineAnswer(serializers.Serializer):
@@ -200,14 +204,3 @@ def queue_json(queue: QueueReading) -> dict[str, Any]:
         "messages": queue.messages,
         "trouble": queue.trouble or None,
     }
-
-
-def workers_json(rows: DutyQuerySet, now: datetime) -> Sequence[dict[str, Any]]:
-    """Those that have duties in their hands, by name."""
-    busy = rows.filter(until__gt=now).order_by("holder", "queue").values_list("holder", "queue")
-    workers = busy.annotate(number=Count("pk"), last=Max("until"))[:WORKERS]
-    lease = timedelta(seconds=LEASE_SECONDS)
-    return [
-        {"name": name, "queue": queue, "duties": number, "heard_at": rfc3339(last - lease)}
-        for name, queue, number, last in workers
-    ]

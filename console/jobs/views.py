@@ -1,8 +1,9 @@
-"""The page of jobs: who is at work on what, what waits, what fails."""
+"""The page of jobs: workers, what they run, what waits, what fails."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -18,9 +19,7 @@ from console.jobs.api import find_job, jobs_json
 from console.jobs.listing import (
     KINDS,
     RUNS,
-    STATES,
     duties_of,
-    in_state,
     job_retry,
     jobs_of,
     progress_of,
@@ -28,13 +27,18 @@ from console.jobs.listing import (
 )
 from console.jobs.listing import duty_retry as retry
 from console.jobs.log_lines import lines_of
+from console.jobs.task_states import STATES, by_kind, failed_first, in_state, wrong
+from console.jobs.workers import alive_by_queue, worker_readings
 from core.access.policies import repository_arn
 from db import clock
 from jobs.deployments import disagreements
 from jobs.job_ids import JobType
+from jobs.kinds import label_of
 from jobs.log import KEPT
 from jobs.queue_status import queue_readings, troubles
+from jobs.workers import lost_sentence
 from mirrors.models import Mirror
+from mirrors.models.querysets import MirrorQuerySet
 from mirrors.services.stop_check import job_stop
 from mirrors.views.tabs import may_see
 from rbac import services as rbac
@@ -47,40 +51,63 @@ PAGE = 50
 @require_safe
 @may_see
 def jobs(request: HttpRequest) -> HttpResponse:
-    """Workers, checks going on, and duties, those that fail first."""
+    """Workers, checks and exports that run, and tasks: those in trouble one by one and the others by kind, or, once
+    they are filtered, a list of all."""
     now = clock.now()
     visible = Mirror.objects.visible_to(request.user)
-    kind, state, find = (request.GET.get(key, "").strip() for key in ("kind", "state", "find"))
-    named = visible.filter(name__icontains=find) if find else visible
-    rows = in_state(duties_of(named, exports_summary.subjects(request.user, find)), state, now)
-    rows = rows.filter(kind=kind) if kind in KINDS else rows
-    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
-    queues = queue_readings(now)
     running, checks = progress_of(visible, now), requested_checks(visible, now)
     exporting = exports_summary.going_on(request.user, now, RUNS)
-    shown = jobs_of(list(page), now)
+    mirrors = {progress.run.mirror for progress in running} | {check.validation.mirror for check in checks}
     context = {
         "section": "jobs",
-        "jobs": shown,
-        "may_retry": {job.duty.pk for job in shown if rbac.allowed(request.user, *job.right)},
-        "page": page,
-        "queues": queues,
-        "troubles": [*troubles(queues), *disagreements()],
         "running": running,
         "requested_checks": checks,
         "exporting": exporting,
-        "stoppable": _may_stop(
-            request, {progress.run.mirror for progress in running} | {check.validation.mirror for check in checks}
-        ),
-        "kinds": KINDS,
-        "states": STATES,
+        "stoppable": _may_stop(request, mirrors),
+        "now": now,
+    }
+    context |= _tasks(request, visible, now) | _machinery(request, visible, now)
+    context["active"] = bool(running or exporting) or any(queue.holders or queue.due for queue in context["queues"])
+    return render(request, whole_or_part(request, "jobs/jobs.html", "jobs/_jobs.html"), context)
+
+
+def _tasks(request: HttpRequest, visible: MirrorQuerySet, now: datetime) -> dict[str, Any]:
+    """A page of the tasks that were asked for; without any filter those in trouble, and a summary of all by kind."""
+    kind, state, find = (request.GET.get(key, "").strip() for key in ("kind", "state", "find"))
+    named = visible.filter(name__icontains=find) if find else visible
+    rows = duties_of(named, exports_summary.subjects(request.user, find))
+    grouped = not (kind in KINDS or state or find)
+    chosen = wrong(rows, now) if grouped else in_state(rows, state, now)
+    chosen = chosen.filter(kind=kind) if kind in KINDS else chosen
+    page = Paginator(failed_first(chosen), PAGE).get_page(request.GET.get("page"))
+    shown = jobs_of(list(page), now)
+    return {
+        "jobs": shown,
+        "may_retry": {job.duty.pk for job in shown if rbac.allowed(request.user, *job.right)},
+        "page": page,
+        "grouped": grouped,
+        "by_kind": by_kind(rows, now) if grouped else [],
+        "kinds": [(name, label_of(name)) for name in KINDS],
+        "states": STATES | {"any": "Any state"},
         "kind": kind,
         "state": state,
         "find": find,
-        "now": now,
-        "active": bool(running or exporting) or any(queue.holders or queue.due for queue in queues),
     }
-    return render(request, whole_or_part(request, "jobs/jobs.html", "jobs/_jobs.html"), context)
+
+
+def _machinery(request: HttpRequest, visible: MirrorQuerySet, now: datetime) -> dict[str, Any]:
+    """Queues and workers, and what is wrong with them."""
+    queues = queue_readings(now)
+    workers = worker_readings(duties_of(visible, exports_summary.subjects(request.user)), now)
+    alive = alive_by_queue(workers)
+    return {
+        "queues": queues,
+        "workers": [worker for worker in workers if not worker.lost],
+        "lost": [lost_sentence(worker.row) for worker in workers if worker.lost and worker.row],
+        "alive": {queue.name: alive.get(queue.name, 0) for queue in queues},
+        "spark_troubles": sorted({one.row.spark_trouble for one in workers if not one.lost and one.row} - {""}),
+        "troubles": [*troubles(queues), *disagreements()],
+    }
 
 
 @never_cache
@@ -97,6 +124,8 @@ def job_log(request: HttpRequest, job: str) -> HttpResponse:
     context = {
         "section": "jobs",
         "job": job_json,
+        "label": label_of(job_json["kind"]) if kind is JobType.DUTY else f"{kind.value.capitalize()} {row.pk}",
+        "state": STATES.get(job_json["state"], job_json["state"].capitalize()),
         "subject": export.name if export else job_json["mirror"] or job_json["source_repository"],
         "export": export,
         "lines": lines_of(kind, row).order_by("-pk")[:KEPT],
@@ -120,7 +149,7 @@ def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
     seen = duties_of(Mirror.objects.visible_to(request.user), exports_summary.subjects(request.user))
     duty_row = get_object_or_404(seen, pk=duty)
     verb = partial(retry, actor=request.user, duty=duty_row)
-    return _done(request, verb, f"Queued: {duty_row.kind} is due now.")
+    return _done(request, verb, f"Queued: {label_of(duty_row.kind)}.")
 
 
 @require_POST
@@ -138,11 +167,11 @@ def job_again(request: HttpRequest, job: str) -> HttpResponse:
     """Have a check done once more."""
     kind, row = find_job(request.user, job)
     verb = partial(job_retry, actor=request.user, kind=kind, row=row)
-    return _done(request, verb, f"Queued: {_what(kind, row)}, once more.")
+    return _done(request, verb, f"Queued again: {_what(kind, row)}.")
 
 
 def _what(kind: JobType, row: Any) -> str:
-    return f"{kind} {row.pk}" if kind is JobType.DUTY else f"the {kind} {row.pk} of {row.mirror.name}"
+    return label_of(row.kind) if kind is JobType.DUTY else f"{kind} {row.pk} of {row.mirror.name}"
 
 
 def _done(request: HttpRequest, verb: Callable[[], object], message: str) -> HttpResponse:

@@ -83,10 +83,10 @@ def test_one_box_chooses_all(olga: Page, company: Any) -> None:
 def test_a_failing_duty_is_tried_again_at_once(olga: Page, company: Any, lm: Deployment) -> None:
     duty = fail("copy", company["lab-eu"].pk, "no answer", now=datetime.now(UTC) + timedelta(minutes=5))
     olga.goto("/jobs/")
-    olga.get_by_role("button", name="Retry copy of lab-eu").click()
-    expect(olga.get_by_role("status")).to_contain_text("Queued: copy is due now.")
+    olga.get_by_role("button", name="Run now: Copy commits, lab-eu").click()
+    expect(olga.get_by_role("status")).to_contain_text("Queued: Copy commits.")
     assert Duty.objects.filter(pk=duty.pk, due_at__lte=Now()).exists()
-    olga.get_by_label("State").select_option("Resting")
+    olga.get_by_label("State").select_option("Idle")
     olga.get_by_role("button", name="Show").click()
     expect(olga.get_by_text("no answer")).to_have_count(0)
 
@@ -96,7 +96,7 @@ def test_a_check_that_was_asked_for_is_stopped(olga: Page, company: Any, lm: Dep
     one = Validation.objects.create(mirror=mirror, what="all", depth="etag", key="k", asked_at=datetime.now(UTC))
     olga.goto("/jobs/")
     olga.get_by_role("button", name=f"Stop validation-{one.pk} of models-eu").click()
-    expect(olga.get_by_role("status")).to_contain_text(f"Stopped: the validation {one.pk} of models-eu.")
+    expect(olga.get_by_role("status")).to_contain_text(f"Stopped: validation {one.pk} of models-eu.")
     expect(olga.locator(f"#v-{one.pk}")).to_contain_text("Stopped")
     olga.get_by_role("button", name=f"Check again: validation-{one.pk} of models-eu").click()
     expect(olga.locator(f"#v-{one.pk + 1}")).to_contain_text("Queued")
@@ -110,6 +110,6 @@ def test_what_workers_said_of_a_duty_is_a_click_away(olga: Page, company: Any) -
     said = {"at": datetime.now(UTC), "level": "WARNING", "worker": "host:1:ab"}
     JobLine.objects.create(duty=duty, text="copy (attempt 3 in a row): no answer", **said)
     olga.goto("/jobs/")
-    olga.locator(f"#d-{duty.pk}").get_by_role("link", name="copy").click()
-    expect(olga.get_by_role("heading", level=1)).to_have_text("Copy of lab-eu")
+    olga.locator(f"#d-{duty.pk}").get_by_role("link", name="Copy commits").click()
+    expect(olga.get_by_role("heading", level=1)).to_have_text("Copy commits · lab-eu")
     expect(olga.locator("table.log tbody")).to_contain_text("copy (attempt 3 in a row): no answer")

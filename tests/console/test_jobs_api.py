@@ -177,7 +177,7 @@ def test_a_run_is_tried_again_by_its_mirrors_validation(api: Api, lm: Deployment
     Duty.objects.filter(kind="validate").delete()
     run = run_check(Mirror.objects.get(), now=clock.now())
     status, told = api.call("POST", f"{BASE}/jobs/run-{run.pk}/retry")
-    assert status == 409 and "goes on" in told["message"]
+    assert status == 409 and "is running" in told["message"]
     Run.objects.update(ended_at=clock.now(), outcome="failed")
     status, told = api.call("POST", f"{BASE}/jobs/run-{run.pk}/retry")
     assert (status, told["job"]) == (202, f"{BASE}/jobs/duty-{_validate().pk}")

@@ -95,7 +95,7 @@ def test_a_queue_without_a_worker_is_told_and_leads_to_the_jobs(olga: Client, co
     past = datetime.now(UTC) - timedelta(minutes=3)
     Duty.objects.create(kind="manage", subject=company["lab-eu"].pk, queue="eu-west-1", due_at=past)
     said = text(olga.get("/"))
-    assert "No worker of the queue eu-west-1 was heard of at all." in said
+    assert "No worker has served the queue eu-west-1 yet." in said
     assert "1 queue is late" in said
 
 

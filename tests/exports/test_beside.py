@@ -62,11 +62,12 @@ def test_jobs_have_the_runs_and_duties_of_exports(olga: Client, api: Api) -> Non
     export = going_on()
     duty = Duty.objects.get()
     page = body(olga, "/jobs/")
-    for told in ("Exports going on", "50 of 100", '<td data-label="Done">in 1', "Do now: export of analytics · busy"):
+    for told in ("Running exports", "50 of 100", '<td data-label="Time left">in 1'):
         assert told in page
+    assert "Run now: Export, analytics · busy" in body(olga, "/jobs/?kind=export")
     assert f'action="/exports/{export.pk}/pause/"' in page and f"/jobs/duty-{duty.pk}/log/" in page
-    assert "analytics · busy" not in body(olga, "/jobs/?kind=sense").partition("<h2>Duties")[2]
-    assert "Retry: export" not in body(olga, "/jobs/?find=other")
+    assert "analytics · busy" not in body(olga, "/jobs/?kind=sense").partition("<h2>Tasks")[2].partition("<h2>")[0]
+    assert "Run now: Export" not in body(olga, "/jobs/?find=other")
     JobLine.objects.create(duty=duty, at=NOW, level="WARNING", worker="w", text="the store is away")
     log = body(olga, f"/jobs/duty-{duty.pk}/log/")
     assert "the store is away" in log and f'href="/exports/{export.pk}/"' in log
@@ -75,11 +76,26 @@ def test_jobs_have_the_runs_and_duties_of_exports(olga: Client, api: Api) -> Non
     assert api.call("GET", f"{SERVICE}/jobs/duty-{duty.pk}/log")[1]["results"][0]["message"] == "the store is away"
     assert api.call("POST", f"{SERVICE}/jobs/duty-{duty.pk}/stop")[0] == 409
     Duty.objects.update(due_at=Now() + timedelta(hours=1), failures=2)
-    assert "Retry export of" in body(olga, "/jobs/")
+    assert "Run now: Export" in body(olga, "/jobs/")
     assert api.call("POST", f"{SERVICE}/jobs/duty-{duty.pk}/retry")[0] == 202
     assert AuditEvent.objects.latest("pk").after == {"retry": "export", "source": "analytics", "region": "us-east-1"}
     olga.post(f"/exports/{export.pk}/pause/", {"back": "/jobs/"})
     assert "Paused" in body(olga, "/jobs/")
+
+
+def test_an_export_that_failed_is_failed_among_the_tasks_and_is_repaired_there(olga: Client, api: Api) -> None:
+    export = going_on()
+    Export.objects.update(state="export-failed")
+    duty = Duty.objects.get()
+    Duty.objects.update(due_at=Now() + timedelta(hours=1), outcome="failed: waits for its repair")
+    page = body(olga, "/jobs/")
+    assert f'id="d-{duty.pk}"' in page and "Repair: analytics · busy" in page and "1 failed" in page
+    assert f'action="/exports/{export.pk}/repair/"' in page and "Run now: Export" not in page
+    states = [row["state"] for row in api.call("GET", f"{SERVICE}/jobs?state=failed")[1]["results"]]
+    assert states == ["failed"]
+    assert api.call("GET", f"{SERVICE}/jobs?state=resting")[1]["results"] == []
+    Export.objects.update(paused=True)
+    assert api.call("GET", f"{SERVICE}/jobs?state=failed")[1]["results"] == []
 
 
 def test_a_duty_of_an_export_is_nobodys_who_may_not_read_the_branch(teammate: User, outsider: User) -> None:

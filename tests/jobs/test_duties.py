@@ -14,7 +14,7 @@ from db.clock import after_now
 from deployment import config
 from jobs import duties
 from jobs.lease import LEASE_SECONDS, DutyOutcome, Lease
-from jobs.models import Duty
+from jobs.models import Duty, JobLine
 from jobs.querysets import DutyQuerySet
 from tests.deployment.test_config import SOURCE
 from tests.jobs.work import every_minute
@@ -121,6 +121,14 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_old_holder_is_fenced(duty: D
     run(duty, work)
     duty.refresh_from_db()
     assert (duty.attempt, duty.outcome) == (2, "done")
+
+
+def test_a_take_over_leaves_a_trace_in_the_log_of_the_task(duty: Duty) -> None:
+    past = datetime.now(UTC) - timedelta(seconds=5)
+    Duty.objects.filter(pk=duty.pk).update(holder="host:1:ab", until=past)
+    assert run(duty) == "done"
+    told = "was taken over from worker host:1:ab, which stopped answering while it ran"
+    assert told in JobLine.objects.get(level="WARNING").text
 
 
 def test_a_lease_that_ends_before_the_call_would_is_no_lease(duty: Duty) -> None:

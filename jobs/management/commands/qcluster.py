@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import time
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, close_old_connections
 from django_q.cluster import Cluster
+from django_q.conf import Conf
 
 from db import tables
+from deployment import config
+from jobs import workers
 from jobs.queue_process import LockFreeEvent
+
+log = logging.getLogger("lakemirror.workers")
 
 LOOK_SECONDS = 1.0
 
@@ -21,10 +31,41 @@ class Command(BaseCommand):
         if not tables.watch.wait(cluster.told.wait):
             return
         cluster.start()
+        reporter = Reporter()
         while not cluster.told.wait(LOOK_SECONDS):
+            reporter.report_if_due()
             if not cluster.sentinel.is_alive():
                 raise CommandError(f"the workers' guard has ended by itself, status {cluster.sentinel.exitcode}")
         cluster.stop()
+        reporter.leave()
+
+
+class Reporter:
+    """Says every few seconds that this cluster is here; what the database doesn't take now is said the next time."""
+
+    def __init__(self) -> None:
+        self.queue = Conf.CLUSTER_NAME
+        heavy = self.queue == config.current().spark_queue
+        self.spark = (os.environ.get("SPARK_REMOTE") or workers.LOCAL_SPARK) if heavy else ""
+        self.next_at = 0.0
+
+    def report_if_due(self) -> None:
+        """Once every `REPORT_SECONDS`."""
+        if time.monotonic() < self.next_at:
+            return
+        self.next_at = time.monotonic() + workers.REPORT_SECONDS
+        self._try(lambda: workers.report(queue=self.queue, spark=self.spark))
+
+    def leave(self) -> None:
+        """At the end."""
+        self._try(workers.leave)
+
+    def _try(self, act: Callable[[], None]) -> None:
+        try:
+            close_old_connections()
+            act()
+        except DatabaseError as error:
+            log.warning("the database did not take this worker's report, trying again: %s", error)
 
 
 class ToldCluster(Cluster):  # type: ignore[misc]
