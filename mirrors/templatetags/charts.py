@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django import template
 from django.urls import reverse
@@ -56,6 +56,15 @@ def spark(sparks: Mapping[int, Spark], reading: MirrorStatus) -> SafeString:
         f'<path class="level" d="M0 {HEIGHT - HEIGHT * drawn.target / top:.4g}H{WIDTH}"/>'
         f'<path class="line" d="{shape.line}"/></svg></a>'
     )
+
+
+@register.simple_tag
+def caught_up(sparks: Mapping[int, Spark], reading: MirrorStatus) -> timedelta | None:
+    """How long a mirror that is behind will take to catch up; None where nobody can know."""
+    drawn = sparks.get(reading.mirror.pk)
+    if drawn is None or drawn.caught_up_at is None or not reading.pending or reading.mirror.paused:
+        return None
+    return max(timedelta(minutes=1), drawn.caught_up_at - reading.as_of)
 
 
 def said(at: datetime, form: str) -> str:

@@ -176,7 +176,7 @@ def test_the_metrics_are_pictures_and_a_table_that_stays_open(olga: Page, compan
     expect(olga.get_by_role("group", name="Worst lag")).to_be_visible()
     olga.get_by_role("link", name="7d").click()
     expect(olga).to_have_url(f"{MIRROR}metrics/?period=7d")
-    expect(olga.locator("figure.plot")).to_have_count(4)
+    expect(olga.locator("figure.plot")).to_have_count(6)
     olga.get_by_text("All values as a table").click()
     expect(olga.get_by_role("columnheader", name="Worst lag")).to_be_visible()
     with olga.expect_response(lambda answer: answer.request.method == "GET"):

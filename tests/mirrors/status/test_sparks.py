@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from unittest import mock
 
 import pytest
 from django.test import Client
 
+from db import clock
 from mirrors.models import Measure, Mirror
-from mirrors.status.sparks import sparks
+from mirrors.status.sparks import STEP, sparks
+from mirrors.transitions.measures import began
 from tests.mirrors.factories import make_company, make_mirror, make_repository
+from tests.mirrors.page_text import text
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 13, 16, 34, tzinfo=UTC)
@@ -56,3 +60,20 @@ def test_the_page_of_a_mirror_shows_it_beside_the_figure(olga: Client) -> None:
     company = make_company()
     page = olga.get("/mirrors/analytics-eu/").content.decode()
     assert page.count(f'<a class="spark bad" href="/mirrors/{company["analytics-eu"].name}/metrics/"') == 1
+
+
+def test_a_mirror_that_catches_up_says_how_long_it_will_take(olga: Client) -> None:
+    """From the peak on, by several readings; one that stands still, or is paused, says nothing."""
+    mirror = make_company()["analytics-eu"]
+    now = clock.now()
+    for minutes, backlog in ((25, 2), (20, 90), (15, 60), (10, 30)):
+        at = began(now, 5) - timedelta(minutes=minutes)
+        Measure.objects.create(
+            mirror=mirror, minutes=5, began_at=at, ends_at=at + STEP, read_at=at + STEP, backlog_last=backlog
+        )
+    told = text(olga.get("/mirrors/analytics-eu/"))
+    assert "· caught up in about 1 min" in told  # it should be done by now
+    Measure.objects.filter(backlog_last=30).update(backlog_last=58)
+    assert re.search(r"· caught up in about [1-9]\d min", text(olga.get("/mirrors/analytics-eu/")))
+    Mirror.objects.filter(pk=mirror.pk).update(paused=True)
+    assert "caught up in about" not in text(olga.get("/mirrors/analytics-eu/"))
