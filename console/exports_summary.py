@@ -28,6 +28,8 @@ from rbac import services as rbac
 from rbac.services import Right
 from web.prometheus import Gauge, labelled
 
+GONE = ~Q(gone="") & Q(paused=False)
+"""Their branch was deleted at the source, and nobody has said yet that this is meant."""
 EXPORT = ("region", "repository", "branch")
 """Labels of every export; one with a name has `name`, too."""
 
@@ -96,15 +98,19 @@ class GoingOn:
 
 
 def summary(user: Any, now: datetime, most: int) -> Summary:
-    """How many there are, how many have failed or drifted, and some of these: by what is stored, not by each one's
-    reading."""
+    """How many there are, how many have failed, drifted or lost their branch, and some of these: by what is stored, not
+    by each one's reading."""
     seen = _seen(user)
-    failed = seen.filter(Q(state=State.FAILED) | Q(pk__in=drifting(seen).values("export")))
+    failed = seen.filter(Q(state=State.FAILED) | GONE | Q(pk__in=drifting(seen).values("export")))
     total, needing = seen.count(), failed.count()
     some = export_statuses(list(failed.order_by("repository", "branch", "name", "pk")[:most]), now) if needing else []
     exports = count(total, "export")
-    need = f"Of {exports} {count(needing, 'needs you', 'need you')}" if needing else f"{exports}; nothing needs you"
+    need = f"{needing:,} of {exports} {_need_verb(needing)} attention" if needing else f"{exports}; nothing needs you"
     return Summary(total, needing, [_need(user, reading) for reading in some], sentence(need))
+
+
+def _need_verb(number: int) -> str:
+    return "needs" if number == 1 else "need"
 
 
 def subjects(user: Any, find: str = "") -> list[int]:
@@ -116,7 +122,12 @@ def subjects(user: Any, find: str = "") -> list[int]:
 
 def failed_subjects() -> Any:
     """The subjects of the duties of exports that have failed, as a query."""
-    return Export.objects.filter(state=State.FAILED, paused=False).annotate(key=-F("pk")).order_by().values("key")
+    return (
+        Export.objects.filter(Q(state=State.FAILED, paused=False) | GONE)
+        .annotate(key=-F("pk"))
+        .order_by()
+        .values("key")
+    )
 
 
 def abouts(subjects: Sequence[int]) -> Mapping[int, About]:
@@ -153,6 +164,8 @@ def _url(export: Export) -> str:
 def _need(user: Any, reading: ExportSummary) -> Need:
     export = reading.export
     drifted = reading.told.state is ShownState.DAMAGED
+    if reading.told.action == "delete":
+        return Need(export=export, told=reading.told, name=_name(export), url=_url(export))
     verb, view = ("Verify", "export_verify") if drifted else ("Repair", "export_repair")
     # While a run goes on, one that repairs say, nothing can be verified.
     may = rbac.allowed(user, "fs:RunExport", export.arn) and not (drifted and reading.active)
@@ -173,8 +186,8 @@ def _about(export: Export) -> About:
         place=SourceRepository(export.repository, export.region),
         branch=export.which,
         right=("fs:RunExport", export.arn),
-        failed=export.state == State.FAILED and not export.paused,
-        repair_url=reverse("export_repair", args=[export.pk]),
+        failed=(export.state == State.FAILED or bool(export.gone)) and not export.paused,
+        repair_url="" if export.gone else reverse("export_repair", args=[export.pk]),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from core.exporting.state_machine import ExportSituation, is_due, is_exported
 from core.exporting.state_machine import State as ExportState
@@ -12,6 +13,7 @@ from core.mirroring.states import State
 from core.text.phrases import Phrase, code, count, name, say, sentence, sentences, short
 
 STATES = (
+    State.STOPPED,
     State.FAILED,
     State.DAMAGED,
     State.UNKNOWN,
@@ -52,6 +54,16 @@ class Drift:
     at: datetime
 
 
+class Gone(StrEnum):
+    """What of an export was deleted at the source."""
+
+    BRANCH = "branch"
+    REPOSITORY = "repository"
+
+    def __str__(self) -> str:
+        return self.value.capitalize()
+
+
 @dataclass(frozen=True, slots=True)
 class ExportFacts:
     """All that the sentence is made from. `head` "" is not known yet."""
@@ -67,13 +79,16 @@ class ExportFacts:
     """Why the last try of something failed that is tried again."""
     stale_since: datetime | None = None
     """The last look at the branch, where that is too long ago to speak of now."""
+    gone: Gone | None = None
+    gone_since: datetime | None = None
     drift: Drift | None = None
     """What the last verification of the destination found, if it found files of the commit missing or different."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How an export is doing. `action` is the one thing that helps: "repair", "repair-drift", "run", "resume" or ""."""
+    """How an export is doing. `action` is the one thing that helps: "repair", "repair-drift", "run", "resume", "delete"
+    or ""."""
 
     state: State
     word: str
@@ -84,6 +99,9 @@ class Told:
 def tell(facts: ExportFacts, now: datetime) -> Told:
     """The state, and why. Nothing is called failed while it is tried again, and nothing good before it was."""
     standing = facts.standing
+    going_on = facts.run is not None and facts.run.ended_at is None
+    if facts.gone and not standing.paused and not going_on:
+        return Told(State.STOPPED, f"{facts.gone} deleted", _gone(facts, facts.gone, now), "delete")
     if standing.state is ExportState.FAILED:
         return Told(State.FAILED, "Failed", _failed(facts, now), "repair")
     if facts.drift:
@@ -94,10 +112,19 @@ def tell(facts: ExportFacts, now: datetime) -> Told:
         state = State.RETRYING if facts.retrying else State.SYNCING
         return Told(state, "Retrying" if facts.retrying else "Exporting", _going_on(facts))
     if facts.look_error:
-        return Told(State.UNKNOWN, "Unknown", sentence(name(facts.branch), f" can't be looked at: {facts.look_error}"))
+        return Told(State.UNKNOWN, "Unknown", sentence(name(facts.branch), f" can't be read: {facts.look_error}"))
     if facts.stale_since and standing.last_success_ref:
         return Told(State.UNKNOWN, "Unknown", _not_looked(facts, facts.stale_since, now))
     return _at_rest(facts, now)
+
+
+def _gone(facts: ExportFacts, what: Gone, now: datetime) -> Phrase:
+    """Whatever else is wrong: nothing but a new branch, or none, would mend it."""
+    when = f", seen {in_words((now - facts.gone_since).total_seconds())} ago" if facts.gone_since else ""
+    first = sentence(f"{what} deleted at source", say(when), ": delete this export, or export another branch instead")
+    held = facts.standing.last_success_ref
+    last = sentence("The destination keeps ", short(held), ", the last complete export") if held else say()
+    return sentences(first, last)
 
 
 def _drifted(facts: ExportFacts, drift: Drift, now: datetime) -> Told:
@@ -119,12 +146,12 @@ def _drifted(facts: ExportFacts, drift: Drift, now: datetime) -> Told:
     return Told(State.DAMAGED, "Drifted", sentences(phrase, _ADVICE), "repair-drift" if settled else "")
 
 
-_ADVICE = say("Repair drift copies these files again, and replaces what lies there instead.")
+_ADVICE = say("Repair drift copies these files again and overwrites what is there instead.")
 
 
 def _not_looked(facts: ExportFacts, stale_since: datetime, now: datetime) -> Phrase:
     ago = in_words((now - stale_since).total_seconds())
-    unknown = sentence(name(facts.branch), f" was last looked at {ago} ago, so nobody knows where it points to now")
+    unknown = sentence(name(facts.branch), f" was last checked {ago} ago, so its head is unknown now")
     return sentences(unknown, say("Check that the controller and the workers are running."))
 
 
@@ -132,24 +159,27 @@ def _at_rest(facts: ExportFacts, now: datetime) -> Told:
     standing = facts.standing
     if not standing.last_success_ref:
         due = is_due(standing)
-        what = "its first export begins with the next look at the branch" if due else "nothing was exported yet"
+        what = "the first export starts with the next check of the branch" if due else "nothing has been exported yet"
         return Told(State.NEW, "New", sentence(what), "" if due else "run")
     if is_exported(standing, facts.head):
-        when = f" since {in_words((now - facts.succeeded_at).total_seconds())}" if facts.succeeded_at else ""
-        phrase = sentence(
-            "The destination holds ", short(standing.last_success_ref), f", the head of {facts.branch},{when}"
-        )
+        when = f" for {in_words((now - facts.succeeded_at).total_seconds())}" if facts.succeeded_at else ""
+        phrase = sentence(f"The destination has matched {facts.branch} (", short(standing.last_success_ref), f"){when}")
         return Told(State.UP_TO_DATE, "Exported", phrase)
     if is_due(standing):
-        phrase = sentence(short(facts.head), " is about to be exported")
+        phrase = sentence(short(facts.head), " is queued for export")
         return Told(State.SYNCING, "Exporting", phrase)
     if standing.path_at_success != standing.path:
-        phrase = sentence("Nothing was exported to ", code(standing.path), " yet: it is a new place")
+        phrase = sentence("Nothing has been exported to ", code(standing.path), " yet: the path is new")
         return Told(State.NEW, "New", phrase, "run")
     phrase = say(
-        "It holds ", short(standing.last_success_ref), "; ", name(facts.branch), " points to ", short(facts.head)
+        "The destination has ",
+        short(standing.last_success_ref),
+        "; ",
+        name(facts.branch),
+        " points to ",
+        short(facts.head),
     )
-    return Told(State.UP_TO_DATE, "Exported once", sentence(phrase, " now, and is not exported continuously"), "run")
+    return Told(State.UP_TO_DATE, "Exported once", sentence(phrase, " now, and this export is not continuous"), "run")
 
 
 def _failed(facts: ExportFacts, now: datetime) -> Phrase:
@@ -158,30 +188,30 @@ def _failed(facts: ExportFacts, now: datetime) -> Phrase:
     ref = short(run.ref) if run else say()
     first = sentence("The export of ", ref, when, f": {facts.error}")
     last = say(short(standing.last_success_ref), ", the last complete export") if standing.last_success_ref else say()
-    does = say("goes on from ", last) if last else say("begins anew, and copies nothing that is there already")
-    advised = "repair the export" in facts.error
-    return sentences(first, sentence("Repair " if advised else "Put that right, then press Repair: it ", does))
+    does = say("continues from ", last) if last else say("restarts the export and skips files already copied")
+    advised = "click Repair" in facts.error or "repair the export" in facts.error
+    return sentences(first, sentence("Repair " if advised else "Fix that, then click Repair: it ", does))
 
 
 def _paused(facts: ExportFacts) -> Phrase:
     if facts.run and facts.run.ended_at is None:
         doing = "repaired" if facts.run.repairs else "exported"
-        return sentence("Paused while ", short(facts.run.ref), f" is {doing}: it goes on where it stopped")
-    return sentence("Paused: no commit of ", name(facts.branch), " is exported")
+        return sentence("Paused while ", short(facts.run.ref), f" is being {doing}: Resume continues where it stopped")
+    return sentence("Paused: no commits of ", name(facts.branch), " are exported")
 
 
 def _going_on(facts: ExportFacts) -> Phrase:
     run = facts.run
     if run is None or run.ended_at is not None:
         if facts.retrying:
-            return sentence(f"It was repaired, and goes on as soon as it can: {facts.retrying}")
-        return sentence("It was repaired, and goes on at once")
+            return sentence(f"Repair is waiting to start: {facts.retrying}")
+        return sentence("Repair is starting")
     whole = run.to_copy + run.to_delete
     how = f": {run.through:,} of {count(whole, 'file')} done" if run.phase != "plan" and whole else ""
     failed = f", {run.failed:,} failed" if run.failed else ""
     doing = "being repaired at the destination" if run.repairs else "being exported"
     first = sentence(short(run.ref), f" is {doing}{how}{failed}")
     newer = facts.head and facts.head != run.ref and facts.standing.continuous
-    then = sentence(short(facts.head), " follows") if newer else say()
-    tried = sentence(f"Tried again: {facts.retrying}") if facts.retrying else say()
+    then = sentence(short(facts.head), " is next") if newer else say()
+    tried = sentence(f"Retrying: {facts.retrying}") if facts.retrying else say()
     return sentences(first, tried, then)

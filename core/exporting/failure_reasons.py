@@ -56,7 +56,7 @@ _BY_CLASS: tuple[tuple[type[LakeMirrorError], Reason], ...] = (
 
 
 _ADVICE = {
-    Reason.DENIED: "Give the key access to it",
+    Reason.DENIED: "Grant this access key the missing permission",
     Reason.FULL: "Free space there",
     Reason.GONE: "Restore the object, or delete the file from the branch",
     Reason.FOREIGN: "Move that file away, or remove the expression that marks its directory",
@@ -74,7 +74,7 @@ def reason_of(error: LakeMirrorError) -> Reason:
 def words_of(error: LakeMirrorError) -> str:
     """What is told of it, and what to do. A run that failed does not go on by itself, as other work does."""
     advice = _ADVICE.get(reason_of(error))
-    return f"{error.message}. {advice}, then repair the export" if advice else str(error)
+    return f"{error.message}. {advice}, then click Repair" if advice else str(error)
 
 
 _WORDS = {

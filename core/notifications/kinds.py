@@ -40,6 +40,7 @@ class AlertKind(StrEnum):
     MIRROR_FAILED = "mirror-failed"
     MIRROR_FROZEN = "mirror-frozen"
     MIRROR_STOPPED = "mirror-stopped"
+    EXPORT_STOPPED = "export-stopped"
     EXPORT_FAILED = "export-failed"
     EXPORT_DRIFTED = "export-drifted"
 
@@ -81,8 +82,9 @@ _REMEDIES = {
     AlertKind.MIRROR_FAILED: "Open the mirror: its page says what refuses it.",
     AlertKind.MIRROR_FROZEN: "Open the mirror: its source is not the one that it was made of.",
     AlertKind.MIRROR_STOPPED: "Open the mirror: its page says what stopped it.",
-    AlertKind.EXPORT_FAILED: "Mend what is named, then press Repair on the export's page.",
-    AlertKind.EXPORT_DRIFTED: "Press Repair drift on the export's page.",
+    AlertKind.EXPORT_STOPPED: "Delete the export, or export another branch instead.",
+    AlertKind.EXPORT_FAILED: "Mend what is named, then click Repair on the export's page.",
+    AlertKind.EXPORT_DRIFTED: "Click Repair drift on the export's page.",
 }
 
 OF_MIRRORS = {
@@ -97,5 +99,9 @@ OF_MIRRORS = {
     State.STOPPED: AlertKind.MIRROR_STOPPED,
 }
 """The alert of a mirror in a state; of others there is none."""
-OF_EXPORTS = {State.FAILED: AlertKind.EXPORT_FAILED, State.DAMAGED: AlertKind.EXPORT_DRIFTED}
+OF_EXPORTS = {
+    State.STOPPED: AlertKind.EXPORT_STOPPED,
+    State.FAILED: AlertKind.EXPORT_FAILED,
+    State.DAMAGED: AlertKind.EXPORT_DRIFTED,
+}
 """The same of exports."""

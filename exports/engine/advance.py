@@ -55,10 +55,15 @@ def advance(lease: Lease) -> DutyOutcome:
 
 
 def _look(export: Export, lease: Lease) -> DutyOutcome:
-    """Is there something to export? What can't be asked is noted, and asked again."""
+    """Is there something to export? What can't be asked is noted, and asked again; a branch that was deleted once a
+    minute."""
+    if runs.rests_as_gone(export):
+        return _verify(export, lease) or DutyOutcome(runs.gone_outcome(export))
     try:
         head = runs.head_of(export)
     except LakeMirrorError as error:
+        if export.gone and isinstance(error, NotFound):
+            return _verify(export, lease) or DutyOutcome(runs.gone_outcome(export))
         Export.objects.filter(pk=export.pk).update(look_error=str(error))
         raise
     commits_behind.count_behind(export)
@@ -89,7 +94,7 @@ def _resting(standing: state_machine.ExportSituation, head: str) -> str:
     if standing.paused:
         return "paused"
     if standing.state is State.FAILED:
-        return "failed: waits for its repair"
+        return "failed: waits for Repair"
     return f"{head[:8]} is exported" if state_machine.is_exported(standing, head) else "not continuous"
 
 

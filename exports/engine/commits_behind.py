@@ -36,8 +36,9 @@ def look_meanwhile(export: Export) -> None:
 
 
 def count_behind(export: Export) -> None:
-    """How many commits the head is after the last success, noted; once for each two of them."""
-    base = export.last_success_ref
+    """How many commits the head is after the last success, or after the last try where there was none yet, noted; once
+    for each two of them."""
+    base = export.last_success_ref or export.current_ref
     of = f"{export.head}:{base}"
     if not base or of == export.behind_of:
         return

@@ -57,9 +57,7 @@ class Plane:
                 clients.export_store(self.run.export.region, uri).page(f"{uri}/")
             except NotFound as error:
                 bucket = split_uri(uri)[0]
-                raise NotFound(
-                    f"the bucket '{bucket}' does not exist", hint="Make it, then repair the export"
-                ) from error
+                raise NotFound(f"the bucket '{bucket}' does not exist", hint="Create it, then click Repair") from error
             except Denied as error:
                 if uri == self.run.path and not self.run.base:
                     text = f"the key may not list {uri} (s3:ListBucket), and a first run looks what is there"

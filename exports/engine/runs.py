@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce, Now
 
 from adapters.s3.store import split_uri
-from core.errors import Conflict
+from core.errors import Conflict, NotFound
 from core.exporting import state_machine
+from core.exporting.explain import Gone
 from core.exporting.state_machine import State
 from core.installations.places import Place
 from core.types import RepositoryInfo
@@ -22,17 +26,53 @@ from exports.models import Export, ExportRun
 from jobs import duties
 from mirrors.models import Mirror, Repository
 
+LOOK_AGAIN = timedelta(minutes=1)
+"""So often a branch, or repository, that was deleted at the source is looked for. Nothing is exported or removed for
+that; one that is there again goes on by itself."""
+
+
+@contextmanager
+def _gone_is_noted(export: Export, what: Gone) -> Iterator[None]:
+    """Ask the source for `what`; that it is not there is written down, and raised."""
+    try:
+        yield
+    except NotFound as error:
+        Export.objects.filter(pk=export.pk).update(
+            gone=what.value, gone_since=Coalesce(F("gone_since"), Now()), gone_looked_at=Now(), look_error=str(error)
+        )
+        export.refresh_from_db(fields=["gone", "gone_since", "gone_looked_at", "look_error"])
+        raise
+
+
+_NOT_GONE = {"gone": "", "gone_since": None, "gone_looked_at": None}
+"""The columns once it is seen."""
+
+
+def rests_as_gone(export: Export) -> bool:
+    """Whether it was seen to be gone so lately that nobody asks again."""
+    looked = export.gone_looked_at
+    return bool(export.gone) and looked is not None and clock.now() - looked < LOOK_AGAIN
+
+
+def gone_outcome(export: Export) -> str:
+    """What a round comes to."""
+    return f"{Gone(export.gone)} deleted at source: delete this export, or export another branch"
+
 
 def head_of(export: Export) -> str:
     """The commit that the branch points to now, noted. NotFound when branch or repository are gone, Conflict when the
     repository is another one than the one that was configured, or the place is somebody else's by now."""
     lakefs = clients.lakefs(export.region)
-    check_same(export, lakefs.get_repository(export.repository))
+    with _gone_is_noted(export, Gone.REPOSITORY):
+        repository = lakefs.get_repository(export.repository)
+    check_same(export, repository)
     require_apart(export)
     _forget_other_store(export)
-    head = lakefs.get_branch(export.repository, export.branch).commit_id
-    Export.objects.filter(pk=export.pk).update(head=head, head_at=clock.now(), look_error="")
-    export.head = head
+    with _gone_is_noted(export, Gone.BRANCH):
+        head = lakefs.get_branch(export.repository, export.branch).commit_id
+    seen = _NOT_GONE | {"head": head, "head_at": clock.now(), "look_error": ""}
+    Export.objects.filter(pk=export.pk).update(**seen)
+    export.head, export.gone = head, ""
     return head
 
 

@@ -85,6 +85,11 @@ class Export(models.Model):
     head = models.CharField(max_length=64, blank=True, help_text="of the branch, as last seen")
     head_at = models.DateTimeField(null=True, help_text="last valid look at the branch")
     look_error = models.TextField(blank=True)
+    gone = models.CharField(
+        max_length=16, blank=True, default="", db_default="", help_text="what was deleted at the source: core's Gone"
+    )
+    gone_since = models.DateTimeField(null=True, help_text="when that was first seen")
+    gone_looked_at = models.DateTimeField(null=True, help_text="when that was last seen")
     behind_commits = models.IntegerField(
         null=True, help_text="of the branch's line, after the last success; null: unknown"
     )

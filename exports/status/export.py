@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
 
-from core.exporting.explain import Drift, ExportFacts, RunFacts, Told, tell
+from core.exporting.explain import Drift, ExportFacts, Gone, RunFacts, Told, tell
 from core.exporting.state_machine import LOOK_IN_A_RUN, is_exported
 from core.exporting.state_machine import State as ExportState
 from core.mirroring.states import State, Tone
@@ -75,6 +75,16 @@ class ExportSummary:
         to be not behind while the branch is not seen."""
         behind = behind_of(self.export)
         return behind if self.seen or behind != Behind(0) else None
+
+    @property
+    def waiting(self) -> str:
+        """Before a first success: how many commits landed after the one that was tried, in words; "" if unknown."""
+        export = self.export
+        counted = export.behind_of == f"{export.head}:{export.current_ref}" and export.behind_commits is not None
+        if export.last_success_ref or not counted:
+            return ""
+        number = count(export.behind_commits, "commit")
+        return f"more than {number}" if export.behind_more else number
 
     @property
     def lag(self) -> float | None:
@@ -155,6 +165,8 @@ def _reading(
         succeeded_at=export.succeeded_at,
         retrying=retrying,
         stale_since=stale_since,
+        gone=Gone(export.gone) if export.gone else None,
+        gone_since=export.gone_since,
         drift=drift,
     )
     seen = bool(export.head) and not export.look_error and stale_since is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Min
+from django.db.models import Count, Max, Min
 
 from core.exporting.destinations import status_uri, timed_uris
 from core.exporting.failure_reasons import Reason, reason_words
@@ -22,6 +22,8 @@ class ReasonCount:
     reason: str
     number: int
     example: str
+    shared: bool = False
+    """Whether the same was told of all of them."""
 
     @property
     def words(self) -> str:
@@ -31,8 +33,13 @@ class ReasonCount:
 
 def by_reason(run: ExportRun) -> Sequence[ReasonCount]:
     """The most frequent first, in one query."""
-    rows = run.failures.order_by().values("reason").annotate(number=Count("pk"), example=Min("detail"))
-    return [ReasonCount(row["reason"], row["number"], row["example"]) for row in rows.order_by("-number", "reason")]
+    rows = (
+        run.failures.order_by().values("reason").annotate(number=Count("pk"), example=Min("detail"), last=Max("detail"))
+    )
+    return [
+        ReasonCount(row["reason"], row["number"], row["example"], shared=row["example"] == row["last"])
+        for row in rows.order_by("-number", "reason")
+    ]
 
 
 @dataclass(frozen=True, slots=True)

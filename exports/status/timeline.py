@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.db.models import Count
 
@@ -157,6 +157,11 @@ def _verified(run: ExportRun, it: ExportVerification | None) -> RunStep:
 
 # --- how fast ---------------------------------------------------------------------------------------------------------
 
+SAMPLE_FILES = 20
+SAMPLE_TIME = timedelta(seconds=5)
+"""Before so many files are through, for so long, nobody can say when the rest will be: the first ones wait for
+connections, and for Spark to start."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -167,6 +172,7 @@ class Progress:
     rate: float | None = None
     bytes_rate: float | None = None
     eta: datetime | None = None
+    seconds_left: float | None = None
 
     @property
     def words(self) -> str:
@@ -181,10 +187,8 @@ def progress_of(run: ExportRun, now: datetime, *, going_on: bool = True) -> Prog
     began = _start_of(run, "copy")
     if began is None or not going_on or run.ended_at or run.phase not in ("copy", "last"):
         return Progress(through, whole)
-    return Progress(
-        through,
-        whole,
-        per_second(through, began, now),
-        per_second(run.copied_bytes, began, now),
-        expected_end(through, whole, began, now),
-    )
+    pace, bytes_pace = per_second(through, began, now), per_second(run.copied_bytes, began, now)
+    if through < SAMPLE_FILES or now - began < SAMPLE_TIME:
+        return Progress(through, whole, pace, bytes_pace)
+    end = expected_end(through, whole, began, now)
+    return Progress(through, whole, pace, bytes_pace, end, end and (end - now).total_seconds())

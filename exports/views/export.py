@@ -43,7 +43,7 @@ def export_run(request: HttpRequest, number: int) -> HttpResponse:
     """Export the branch's head of now."""
     export = find_visible(request, number)
     run = partial(exports.export_run, actor=request.user, export=export)
-    return _carry_out(request, export, run, f"Queued: the head of {export.branch} is exported now.")
+    return _carry_out(request, export, run, f"Queued: export of the head of {export.branch}.")
 
 
 @require_POST
@@ -51,7 +51,7 @@ def export_repair(request: HttpRequest, number: int) -> HttpResponse:
     """Resume what failed."""
     export = find_visible(request, number)
     repair = partial(exports.export_repair, actor=request.user, export=export)
-    return _carry_out(request, export, repair, "Queued: the export goes on; what is there already is not copied again.")
+    return _carry_out(request, export, repair, "Queued: the export restarts and skips files already copied.")
 
 
 @require_POST
@@ -59,7 +59,7 @@ def export_verify(request: HttpRequest, number: int) -> HttpResponse:
     """Compare the destination with the last complete export."""
     export = find_visible(request, number)
     verify = partial(exports.export_verify, actor=request.user, export=export)
-    return _carry_out(request, export, verify, "Queued: the destination is compared with the last complete export.")
+    return _carry_out(request, export, verify, "Queued: verification of the destination.")
 
 
 @never_cache
@@ -75,7 +75,7 @@ def export_repair_drift(request: HttpRequest, number: int) -> HttpResponse:
         return render(request, "exports/repair_drift.html", SECTION | context)
     remove = request.POST.get("remove_foreign") == "on"
     exports.export_repair_drift(actor=request.user, export=export, remove=remove)
-    messages.success(request, "Queued: what drifted is brought again, and the destination verified after it.")
+    messages.success(request, "Queued: drifted files are copied again, then the destination is verified.")
     return redirect("export", export.pk)
 
 
@@ -84,7 +84,9 @@ def export_pause(request: HttpRequest, number: int, paused: bool) -> HttpRespons
     """Stop, or go on."""
     export = find_visible(request, number)
     message = (
-        "Paused: it stops after what is being copied right now." if paused else "Resumed: it goes on where it stopped."
+        "Paused: the export stops after the files being copied now."
+        if paused
+        else "Resumed: the export continues where it stopped."
     )
     pause = partial(exports.export_pause, actor=request.user, export=export, paused=paused)
     return _carry_out(request, export, pause, message)
@@ -99,7 +101,7 @@ def export_limits(request: HttpRequest, number: int) -> HttpResponse:
         changes = {name: _limit(request.POST.get(name, ""), name) for name in exports.MOST_PER_SECOND}
         exports.export_limits(actor=request.user, export=export, changes=changes)
 
-    return _carry_out(request, export, change, "Saved: what goes on takes the limits up within moments.")
+    return _carry_out(request, export, change, "Saved: the limits apply within moments.")
 
 
 def _limit(typed: str, name: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.http import Http404, HttpRequest
@@ -10,6 +11,7 @@ from exports.engine import drift_repairs
 from exports.models import Export, ExportRun
 from exports.status.export import ExportSummary, proof_of
 from exports.status.failure_counts import REASONS, by_reason, has_later_status, status_file
+from exports.status.run_words import in_words
 from exports.status.timeline import progress_of, steps_of
 from rbac import services as rbac
 from web.pages import page_of_rows, with_query
@@ -29,7 +31,7 @@ def detail_of(request: HttpRequest, reading: ExportSummary) -> dict[str, Any]:
         "last": run is None or run == reading.run,
         "now": reading.as_of,
         **(_of_run(request, reading, run) if run else {}),
-        **_history(request, export),
+        **_history(request, export, reading.as_of),
         **_proof(export),
         **_rights(request, export),
     }
@@ -56,6 +58,7 @@ def _of_run(request: HttpRequest, reading: ExportSummary, run: ExportRun) -> dic
         "took": (run.ended_at - run.started_at).total_seconds() if run.ended_at else None,
         "reasons": reasons,
         "reason": reason if reason in REASONS else "",
+        "shared": {group.reason for group in reasons if group.shared},
         "named_number": sum(group.number for group in reasons),
         "failures": page_of_rows(request, rows, "pk", newest=False, amount=FAILURES),
         "status_file": status_file(run),
@@ -64,12 +67,13 @@ def _of_run(request: HttpRequest, reading: ExportSummary, run: ExportRun) -> dic
     }
 
 
-def _history(request: HttpRequest, export: Export) -> dict[str, Any]:
+def _history(request: HttpRequest, export: Export, now: datetime) -> dict[str, Any]:
     """Some runs, the last one first, and where those before them are."""
     rows, given = export.runs.order_by("-pk"), request.GET.get("before", "")
     some = list((rows.filter(pk__lt=number_of(given, "before")) if given else rows)[: RUNS + 1])
     older = with_query(request, before=some[RUNS - 1].pk) if len(some) > RUNS else ""
-    return {"runs": some[:RUNS], "older_runs": older, "newest_runs": with_query(request, before=None) if given else ""}
+    shown = in_words(some[:RUNS], now)
+    return {"runs": shown, "older_runs": older, "newest_runs": with_query(request, before=None) if given else ""}
 
 
 def _proof(export: Export) -> dict[str, Any]:

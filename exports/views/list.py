@@ -56,7 +56,7 @@ def export_list(request: HttpRequest) -> HttpResponse:
 
 def _may_act(request: HttpRequest, shown: list[ExportSummary]) -> set[int]:
     """The numbers of the exports whose one action the user may do."""
-    needs = {"resume": "fs:PauseExport"}
+    needs = {"resume": "fs:PauseExport", "delete": "fs:ExportConfig"}
     return {
         reading.export.pk
         for reading in shown
@@ -67,10 +67,10 @@ def _may_act(request: HttpRequest, shown: list[ExportSummary]) -> set[int]:
 # --- several at once --------------------------------------------------------------------------------------------------
 
 VERBS: Mapping[str, tuple[str, Callable[..., object]]] = {
-    "run": ("Queued: exported now", services.export_run),
-    "repair": ("Queued: repaired", services.export_repair),
-    "pause": ("Queued: paused", partial(services.export_pause, paused=True)),
-    "resume": ("Queued: resumed", partial(services.export_pause, paused=False)),
+    "run": ("Queued", services.export_run),
+    "repair": ("Repair queued", services.export_repair),
+    "pause": ("Paused", partial(services.export_pause, paused=True)),
+    "resume": ("Resumed", partial(services.export_pause, paused=False)),
 }
 
 
@@ -80,7 +80,7 @@ def exports_change(request: HttpRequest) -> HttpResponse:
     rbac.require(request.user)
     text, verb = VERBS.get(request.POST.get("verb", ""), ("", None))
     if verb is None:
-        raise Invalid("choose what to do", field="verb")
+        raise Invalid("choose an action", field="verb")
     exports = _chosen(request)
     refused = {export.pk: why for export in exports if (why := _refusal(request, verb, export))}
     done = [_name(export) for export in exports if export.pk not in refused]
@@ -90,7 +90,7 @@ def exports_change(request: HttpRequest) -> HttpResponse:
         if export.pk in refused:
             messages.error(request, f"{_name(export)}: {refused[export.pk]}")
     if not exports:
-        messages.error(request, "Nothing was done: choose exports by the boxes beside their names first.")
+        messages.error(request, "Select at least one export first.")
     if request.htmx:
         return render(request, "_notices.html")
     return redirect(f"{reverse('exports')}?{request.GET.urlencode()}")

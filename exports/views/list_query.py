@@ -14,6 +14,7 @@ from exports.status.export import ExportSummary
 from mirrors.views.list_query import Chip, query_without
 
 NAMED = 3
+_VERBS = {State.FAILED: "has ", State.DAMAGED: "has ", State.STOPPED: "– "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def tell(readings: Sequence[ExportSummary]) -> Phrase:
     listed = say(*(_named(reading, first=number == 0) for number, reading in enumerate(urgent[:NAMED])))
     more = f", and {len(urgent) - NAMED:,} more" if len(urgent) > NAMED else ""
     need = count(len(urgent), "export needs", "exports need")
-    return sentence(f"{need} you: ", listed, more, f". {well:,} of {len(readings):,} are up to date")
+    return sentence(f"{need} attention: ", listed, more, f". {well:,} of {len(readings):,} are up to date")
 
 
 def _named(reading: ExportSummary, *, first: bool) -> Phrase:
@@ -68,5 +69,5 @@ def _named(reading: ExportSummary, *, first: bool) -> Phrase:
     return say(
         "" if first else ", ",
         who,
-        f" {'has' if reading.told.state in (State.FAILED, State.DAMAGED) else 'is'} {reading.told.word.lower()}",
+        f" {_VERBS.get(reading.told.state, 'is ')}{reading.told.word.lower()}",
     )

@@ -56,7 +56,7 @@ def redirected(answers: list[tuple[str, int]]) -> bool:
 
 def test_the_list_is_filtered_and_several_mirrors_are_changed(plain: Page, company: Any, answers: Any) -> None:
     plain.goto("/mirrors/")
-    plain.get_by_label("Mirror or export").fill("-eu")
+    plain.get_by_label("Name of the mirror").fill("-eu")
     plain.get_by_label("Order", exact=True).select_option("name")
     plain.get_by_role("button", name="Show").click()
     here = plain.url
@@ -108,11 +108,11 @@ def test_a_mirror_is_checked_and_made(plain: Page, lm: Deployment, answers: Any)
     expect(plain.get_by_role("region", name="Checks")).to_contain_text("checks failed")
     expect(plain.locator("#matches")).to_contain_text("1 of 1 branch would be mirrored: main")
     expect(plain.get_by_label("Branches to leave out")).to_have_value("tmp-*")
-    plain.get_by_label("Mirror or export").fill("new")
+    plain.get_by_label("Name of the mirror").fill("new")
     plain.get_by_label("Storage namespace").fill("s3://dst/lake")
     plain.get_by_role("button", name="Make the mirror").click()
     expect(plain.get_by_role("alert")).to_contain_text("/mirrors/new/ is a page of LakeMirror's own")
-    plain.get_by_label("Mirror or export").fill("lake-eu")
+    plain.get_by_label("Name of the mirror").fill("lake-eu")
     answers.clear()
     press(plain, "Make the mirror", "lake-eu is being made")
     assert redirected(answers)

@@ -34,7 +34,7 @@ def olga(owner: User) -> Client:
 
 def going_on() -> Export:
     export = an_export("busy", state="in-progress")
-    at = clock.now() - timedelta(seconds=10)
+    at = clock.now() - timedelta(seconds=100)
     a_run(
         export, phase="copy", started_at=at, begun={"copy": at.timestamp()}, to_copy=100, copied=50, copied_bytes=10**8
     )
@@ -46,10 +46,10 @@ def test_failed_exports_stand_on_the_overview_with_repair(olga: Client, api: Api
     export = failed()
     an_export("good", state="exported-successfully", **WHOLE)
     page = body(olga, "/")
-    assert "Of 2 exports 1 needs you." in page and "12 tasks failed: access denied" in page
+    assert "1 of 2 exports needs attention." in page and "12 tasks failed: access denied" in page
     assert "Repair: analytics · failing" in page and f'action="/exports/{export.pk}/repair/"' in page
     make_mirror("eu", make_repository("analytics", now=NOW), now=NOW)
-    assert "Of 2 exports 1 needs you." in body(olga, "/")
+    assert "1 of 2 exports needs attention." in body(olga, "/")
     told = api.call("GET", f"{SERVICE}/overview")[1]["exports"]
     assert (told["total"], told["needs_attention_total"]) == (2, 1)
     assert [(one["branch"], one["status"]) for one in told["needs_attention"]] == [("failing", "failed")]
@@ -62,7 +62,7 @@ def test_jobs_have_the_runs_and_duties_of_exports(olga: Client, api: Api) -> Non
     export = going_on()
     duty = Duty.objects.get()
     page = body(olga, "/jobs/")
-    for told in ("Running exports", "50 of 100", '<td data-label="Time left">in 1'):
+    for told in ("Running exports", "50 of 100", "about 1 min"):
         assert told in page
     assert "Run now: Export, analytics · busy" in body(olga, "/jobs/?kind=export")
     assert f'action="/exports/{export.pk}/pause/"' in page and f"/jobs/duty-{duty.pk}/log/" in page
@@ -87,7 +87,7 @@ def test_an_export_that_failed_is_failed_among_the_tasks_and_is_repaired_there(o
     export = going_on()
     Export.objects.update(state="export-failed")
     duty = Duty.objects.get()
-    Duty.objects.update(due_at=Now() + timedelta(hours=1), outcome="failed: waits for its repair")
+    Duty.objects.update(due_at=Now() + timedelta(hours=1), outcome="failed: waits for Repair")
     page = body(olga, "/jobs/")
     assert f'id="d-{duty.pk}"' in page and "Repair: analytics · busy" in page and "1 failed" in page
     assert f'action="/exports/{export.pk}/repair/"' in page and "Run now: Export" not in page
@@ -96,6 +96,10 @@ def test_an_export_that_failed_is_failed_among_the_tasks_and_is_repaired_there(o
     assert api.call("GET", f"{SERVICE}/jobs?state=resting")[1]["results"] == []
     Export.objects.update(paused=True)
     assert api.call("GET", f"{SERVICE}/jobs?state=failed")[1]["results"] == []
+    Export.objects.update(paused=False, gone="branch", state="exported-successfully")
+    page = body(olga, "/jobs/")
+    assert f'id="d-{duty.pk}"' in page and "Repair: analytics" not in page
+    assert "1 of 1 export needs attention." in body(olga, "/")
 
 
 def test_a_duty_of_an_export_is_nobodys_who_may_not_read_the_branch(teammate: User, outsider: User) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import Conflict, Invalid
 from core.exporting.destinations import check_place, status_uri, timed_uris
-from core.exporting.explain import ExportFacts, RunFacts, tell
+from core.exporting.explain import ExportFacts, Gone, RunFacts, tell
 from core.exporting.state_machine import (
     ExportSituation,
     State,
@@ -137,26 +137,36 @@ def test_each_state_says_what_is_going_on_and_what_helps() -> None:
     ended = RunFacts(B, "copy", NOW - timedelta(minutes=5), NOW - timedelta(minutes=4))
     assert told(standing(State.FAILED, last_success_ref=A), error="access denied", run=ended) == (
         "Failed",
-        "The export of bbbbbbbb stopped 4 min ago: access denied. Put that right, then press Repair: it goes on from "
+        "The export of bbbbbbbb stopped 4 min ago: access denied. Fix that, then click Repair: it continues from "
         "aaaaaaaa, the last complete export.",
         "repair",
     )
-    advised = told(standing(State.FAILED), error="there is no bucket. Make it, then repair the export", run=ended)[1]
-    assert advised.endswith("then repair the export. Repair begins anew, and copies nothing that is there already.")
+    advised = told(standing(State.FAILED), error="there is no bucket. Create it, then click Repair", run=ended)[1]
+    assert advised.endswith("then click Repair. Repair restarts the export and skips files already copied.")
     assert told(standing(State.REPAIRED), retrying="branch not found")[:2] == (
         "Retrying",
-        "It was repaired, and goes on as soon as it can: branch not found.",
+        "Repair is waiting to start: branch not found.",
     )
     assert told(standing(State.IN_PROGRESS, continuous=True), run=run, head=C) == (
         "Exporting",
-        "bbbbbbbb is being exported: 4 of 10 files done, 1 failed. cccccccc follows.",
+        "bbbbbbbb is being exported: 4 of 10 files done, 1 failed. cccccccc is next.",
         "",
     )
     assert told(standing(State.IN_PROGRESS), run=run, retrying="503 SlowDown")[0] == "Retrying"
     assert told(standing(), head=A, succeeded_at=NOW - timedelta(hours=2))[:2] == (
         "Exported",
-        "The destination holds aaaaaaaa, the head of main, since 2 h.",
+        "The destination has matched main (aaaaaaaa) for 2 h.",
     )
     assert told(standing(), head=B)[2] == "run"
     assert told(standing(State.NEVER, continuous=True))[0] == "New"
     assert told(standing(), head=A, look_error="no answer")[0] == "Unknown"
+    gone = {"gone": Gone.BRANCH, "gone_since": NOW - timedelta(minutes=3), "look_error": "branch not found"}
+    for state in (State.SUCCESS, State.FAILED, State.REPAIRED):
+        assert told(standing(state, last_success_ref=A), run=ended, **gone) == (
+            "Branch deleted",
+            "Branch deleted at source, seen 3 min ago: delete this export, or export another branch instead. "
+            "The destination keeps aaaaaaaa, the last complete export.",
+            "delete",
+        )
+    assert told(standing(paused=True), **gone)[0] == "Paused"
+    assert told(standing(State.IN_PROGRESS), run=run, **gone)[0] == "Exporting"

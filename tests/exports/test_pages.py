@@ -78,7 +78,7 @@ def body(client: Client, path: str, status: int = 200) -> str:
 
 
 def test_without_exports_the_list_says_how_to_begin(olga: Client) -> None:
-    assert "Make the first export" in body(olga, "/exports/")
+    assert "Create an export" in body(olga, "/exports/")
 
 
 def test_failed_ones_stand_first(olga: Client) -> None:
@@ -97,10 +97,26 @@ def test_failed_ones_stand_first(olga: Client) -> None:
 
 def test_a_failed_export_says_why_and_offers_repair(olga: Client) -> None:
     page = body(olga, f"/exports/{failed().pk}/")
-    for told in ("12 tasks failed: access denied", "press Repair", "9f31c0aa", "orders/a b+c%2F#?.csv", r"bad\xff"):
+    for told in ("12 tasks failed: access denied", "click Repair", "9f31c0aa", "orders/a b+c%2F#?.csv", r"bad\xff"):
         assert told in page
     assert "signalled_errors: 12" in page and "1 held back" in page
+    assert page.count("403 AccessDenied") == 1 and "no UTF-8" in page  # what is the same of all is said once
+    assert '<span class="state bad">' in page and "</svg>Failed</span>" in page and "export-failed</td>" not in page
     assert 'id="export_repair"' in page and 'id="export_run"' not in page
+
+
+def test_an_export_whose_branch_was_deleted_offers_to_delete_it(olga: Client) -> None:
+    export = an_export(gone="branch", gone_since=NOW, gone_looked_at=NOW, state="export-failed")
+    page = body(olga, f"/exports/{export.pk}/")
+    assert "Branch deleted at source" in page and f'href="/exports/{export.pk}/delete/"' in page
+    assert 'id="export_repair"' not in page and 'id="export_run"' not in page and "Export another branch…" in page
+    listed = body(olga, "/exports/")
+    assert "– branch deleted" in listed and f'href="/exports/{export.pk}/delete/"' in listed
+
+
+def test_commits_that_wait_for_a_first_export_are_counted(olga: Client) -> None:
+    more = {"behind_of": f"{HEAD}:{OLD}", "behind_commits": 94, "current_ref": OLD, "state": "export-failed"}
+    assert "94 commits since the last attempt" in body(olga, f"/exports/{an_export(**more).pk}/")
 
 
 @pytest.mark.parametrize(

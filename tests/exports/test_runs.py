@@ -71,7 +71,7 @@ def test_a_status_that_has_no_bucket_either_is_not_shown_as_written(w: World) ->
     w.lake.commit(files={"a": b"1"})
     export = w.set("s3://absent/latest", status_path="s3://absent/states")
     w.work()
-    told = "the bucket 'absent' does not exist. Make it, then repair the export. The status could not be written either"
+    told = "the bucket 'absent' does not exist. Create it, then click Repair. The status could not be written either"
     assert state(export) == ("export-failed", told)
     assert status_file(export.runs.get()) is None
 
@@ -91,7 +91,7 @@ def test_what_fails_keeps_its_directories_from_having_markers(w: World) -> None:
     assert [(bytes(one.key), one.reason) for one in run.failures.all()] == [(b"x/a/4", "gone")]
     assert not any("_MANIFEST_" in key for key in w.there("states/"))
     later = w.lake.commit(files={"x/a/4": None})
-    assert w.work(2)[-1] == "failed: waits for its repair"
+    assert w.work(2)[-1] == "failed: waits for Repair"
     export_repair(actor=w.owner, export=export)
     w.work()
     assert state(export) == ("exported-successfully", "")
@@ -211,7 +211,7 @@ def test_a_refusal_says_that_a_repair_is_wanted(w: World, monkeypatch: pytest.Mo
     monkeypatch.setattr("adapters.s3.copier.Copier.copy", refused)
     export = w.set(patterns=[".*"])
     w.work()
-    words = "1 task failed: 403 AccessDenied. Give the key access to it, then repair the export"
+    words = "1 task failed: 403 AccessDenied. Grant this access key the missing permission, then click Repair"
     assert state(export) == ("export-failed", words)
 
 

@@ -81,7 +81,7 @@ def test_a_store_that_stays_full_is_told_after_some_tries_and_repaired(life: Soa
     assert (told.word, "507" in str(told.sentence)) == ("Retrying", True)
     state, why = ended(life)
     assert state == "export-failed"
-    assert "answered 507 InsufficientStorage to put" in why and "Free space there, then repair the export" in why
+    assert "answered 507 InsufficientStorage to put" in why and "Free space there, then click Repair" in why
     life.full = False
     repaired(life)
 
@@ -95,7 +95,7 @@ def test_a_permission_that_is_revoked_half_way_is_named_and_only_the_rest_is_cop
 
     life.s3.after = revoke
     state, why = ended(life)
-    assert (state, "Give the key access to it, then repair the export" in why) == ("export-failed", True)
+    assert (state, "Grant this access key the missing permission, then click Repair" in why) == ("export-failed", True)
     assert "2 tasks failed" in why
     life.denied, life.s3.after = "", life._after
     before = copies(life)
@@ -111,12 +111,12 @@ def test_what_garbage_collection_took_is_named_with_what_to_do(life: Soak) -> No
     state, why = ended(life)
     assert state == "export-failed"
     assert f"s3://src/{key} is gone at the source" in why
-    assert "Restore the object, or delete the file from the branch, then repair the export" in why
+    assert "Restore the object, or delete the file from the branch, then click Repair" in why
     life.s3.buckets["src"] |= life.collected
     repaired(life)
 
 
-def test_a_branch_that_is_deleted_meanwhile_is_exported_to_its_end_and_then_unknown(life: Soak) -> None:
+def test_a_branch_that_is_deleted_meanwhile_is_exported_to_its_end_and_then_needs_somebody(life: Soak) -> None:
     head = life.lake.commit(files=SOME)
     life.set()
     life.rounds(1)
@@ -125,8 +125,37 @@ def test_a_branch_that_is_deleted_meanwhile_is_exported_to_its_end_and_then_unkn
     export = Export.objects.get()
     assert (export.state, export.last_success_ref) == ("exported-successfully", head)
     told = export_statuses([export], timezone.now())[0].told
-    assert (told.word, "branch not found" in str(told.sentence)) == ("Unknown", True)
+    assert (told.word, told.action, told.state.tone) == ("Branch deleted", "delete", "bad")
+    assert str(told.sentence).startswith("Branch deleted at source, seen ")
+    assert "delete this export, or export another branch instead" in str(told.sentence) and head[:8] in str(
+        told.sentence
+    )
+
+
+def test_a_branch_that_is_deleted_is_looked_for_once_a_minute_and_fails_nothing(life: Soak) -> None:
+    life.lake.commit(files=SOME)
+    life.set()
+    life.rounds(1)
+    life.unbranch()
+    life.rounds(2)
+    export = Export.objects.get()
+    since, looked = export.gone_since, export.gone_looked_at
+    life.rounds(3)
+    duty, export = Duty.objects.get(kind="export"), Export.objects.get()
+    assert (duty.failures, duty.outcome) == (
+        0,
+        "Branch deleted at source: delete this export, or export another branch",
+    )
+    assert (export.gone, export.gone_since, export.gone_looked_at) == ("branch", since, looked)
+    Export.objects.update(gone_looked_at=looked - timedelta(minutes=2))
+    life.rounds(1)
+    export = Export.objects.get()
+    assert export.gone_looked_at > looked and export.gone_since == since
     life.commit()
+    Export.objects.update(gone_looked_at=looked - timedelta(minutes=2))
+    life.rounds(2)
+    export = Export.objects.get()
+    assert (export.gone, export.gone_since) == ("", None)
     assert ended(life)[0] == "exported-successfully"
 
 

@@ -133,7 +133,7 @@ def repaired_as_told(running: Running, page: str) -> None:
     running.line_with("is exported to s3://company-bucket/latest")
     running.line_with("the export of orders/main (eu-west-1) failed: ")
     told = running.line_with("made the export of orders/main")
-    command = re.search(r"python -m (sandbox ctl allow .*); then press Repair", told)
+    command = re.search(r"python -m (sandbox ctl allow .*); then click Repair", told)
     key = re.search(r"curl -u (\S+):(\S+)\)", page)
     assert command and key
     allowing = [sys.executable, "-m", *command[1].split()]

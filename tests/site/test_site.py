@@ -171,7 +171,7 @@ class TestDemoSetup:
         places = {made["repository"]: made["wish"].path for made in verbs.exported}
         assert places == {"lake": "s3://company-bucket/latest", "orders": f"s3://{demo.DENIED}"}
         assert {place.split("/")[2] for place in places.values()} == set(demo.EXPORTED_TO)
-        assert "sandbox ctl allow partner-bucket; then press Repair" in said
+        assert "sandbox ctl allow partner-bucket; then click Repair" in said
 
     def test_it_waits_for_regions_that_are_still_starting(self, monkeypatch: pytest.MonkeyPatch) -> None:
         verbs, _ = set_up(monkeypatch, Unreachable("not yet"), None, None, None)

@@ -55,7 +55,7 @@ EXPORTS = (
         "eu-west-1",
         exports.Wish("s3://partner-bucket/orders", "s3://partner-bucket/states", (DAYS,), continuous=True),
         "it fails, for that bucket refuses writes there. To allow them: "
-        ".venv/bin/python -m sandbox ctl allow partner-bucket; then press Repair",
+        ".venv/bin/python -m sandbox ctl allow partner-bucket; then click Repair",
     ),
 )
 
