@@ -7,11 +7,13 @@ from django.urls import path
 from console import api_docs
 from console.audit import views as audit_views
 from console.jobs import views as jobs_views
+from console.overview import region_map
 from console.overview import views as overview_views
 from console.search import views as search_views
 
 urlpatterns = [
     path("", overview_views.overview, name="home"),
+    path("map/", region_map.region_map, name="map"),
     path("search/", search_views.search_page, name="search"),
     path("audit/", audit_views.audit_list, name="audit"),
     path("jobs/", jobs_views.jobs, name="jobs"),
