@@ -26,6 +26,7 @@ ONE_FILE = {
     "requests": {"lakemirror/api.py"},
     "authlib": {"rbac/signin/openid.py"},
     "cryptography": {"adapters/sealing.py"},
+    "markdown_it": {"console/help/markdown.py"},
 }
 STDLIB_ONLY = "core"
 

@@ -73,6 +73,6 @@ def test_a_user_a_key_and_a_policy_are_made_and_rights_follow(olga: Page, compan
     olga.context.clear_cookies()
     sign_in(olga, "ann", PASSWORD)
     olga.goto("/access/users/")
-    expect(olga.get_by_role("heading", level=1)).to_have_text("You may not do this")
+    expect(olga.get_by_role("heading", level=1)).to_have_text("Permission denied")
     expect(olga.locator("main")).to_contain_text(re.compile("No statement of your policies allows it.*olga", re.DOTALL))
     assert violations(olga) == []

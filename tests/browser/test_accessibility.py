@@ -91,6 +91,8 @@ CASES = {
     "password": ["/account/password/"],
     "password_reset_confirm": ["/password-reset/x/y/"],
     "api-docs": ["/docs/api"],
+    "help": ["/help/", "/help/?q=lost+lease", "/help/?q=none+such"],
+    "help-document": ["/help/guide/tasks/", "/help/guide/troubleshooting/", "/help/how-it-works/", "/help/pages/"],
     "no page": ["/nix/"],
 }
 """The addresses at which each page of `urls.py` is looked at."""
@@ -174,7 +176,7 @@ def test_pages_of_who_is_nobody_or_may_nothing(page: Page, outsider: Any) -> Non
     expect(page.get_by_role("alert")).to_be_visible()
     assert violations(page) == []
     sign_in(page, "otto")
-    expect(page.get_by_role("heading", level=1)).to_have_text("You may not do this")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Permission denied")
     assert violations(page) == []
 
 
@@ -192,7 +194,7 @@ def test_forms_that_were_refused_and_answers_to_clicks(olga: Page, company: Any,
     expect(olga.locator(".notice")).to_be_visible()
     olga.locator(".menu summary").click()
     assert violations(olga) == []
-    olga.get_by_role("button", name="Keys").click()
+    olga.get_by_role("button", name="Keyboard shortcuts").click()
     assert violations(olga) == []
 
 

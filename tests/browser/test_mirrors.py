@@ -134,7 +134,7 @@ def test_a_copy_button_copies_the_whole_id(olga: Page, company: Any) -> None:
 def test_the_skip_link_is_first_and_leads_to_the_content(olga: Page, company: Any) -> None:
     olga.goto(MIRROR)
     olga.keyboard.press("Tab")
-    expect(olga.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(olga.get_by_role("link", name="Skip to content")).to_be_focused()
     olga.keyboard.press("Enter")
     expect(olga.locator("main")).to_be_focused()
 

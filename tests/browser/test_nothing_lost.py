@@ -259,8 +259,8 @@ def test_a_deleted_mirrors_page_says_so_to_polls_and_clicks(olga: Page, company:
     press(olga, "Sync now")
     expect(olga.locator(".notice.failed")).to_contain_text("Nothing was done: that is no longer here.")
     olga.reload()
-    expect(olga.get_by_role("heading", level=1)).to_have_text("There is nothing here")
-    olga.get_by_role("link", name="To the mirrors").click()
+    expect(olga.get_by_role("heading", level=1)).to_have_text("Page not found")
+    olga.get_by_role("main").get_by_role("link", name="Overview").click()
     expect(olga.get_by_role("heading", level=1)).to_have_text("Overview")
 
 

@@ -167,11 +167,11 @@ def test_the_tab_counts_what_needs_somebody(olga: Page, company: Any) -> None:
 def test_a_question_mark_shows_the_keys_and_they_can_be_turned_off(olga: Page, company: Any) -> None:
     olga.goto("/mirrors/")
     olga.keyboard.press("?")
-    dialog = olga.get_by_role("dialog", name="Keys")
+    dialog = olga.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
     olga.keyboard.press("j")
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
-    dialog.get_by_label("Single keys work").uncheck()
+    dialog.get_by_label("Use single-key shortcuts").uncheck()
     olga.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     olga.keyboard.press("/")
@@ -179,8 +179,8 @@ def test_a_question_mark_shows_the_keys_and_they_can_be_turned_off(olga: Page, c
     olga.keyboard.press("/")
     expect(olga.get_by_label("Name of the mirror")).not_to_be_focused()
     olga.locator(".menu summary").click()
-    olga.get_by_role("button", name="Keys").click()
-    expect(dialog.get_by_label("Single keys work")).not_to_be_checked()
+    olga.get_by_role("button", name="Keyboard shortcuts").click()
+    expect(dialog.get_by_label("Use single-key shortcuts")).not_to_be_checked()
 
 
 def test_no_key_changes_anything(olga: Page, company: Any) -> None:

@@ -15,6 +15,7 @@ hook: POST lakefs-hook, POST s3-hook, POST api-lakefs-hook, POST api-s3-hook
 
 signed-in: GET api-docs, GET api-openapi, GET api-current-user, POST api-simulate, GET api-exports
 signed-in: GET sessions, POST sessions_end, POST session_end, GET password, POST password, GET simulate
+signed-in: GET help, GET help-document, GET help-file
 signed-in: GET access, GET exports, POST exports_change, GET export_new
 
 own-keys: GET keys

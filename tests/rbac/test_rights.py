@@ -182,11 +182,11 @@ def test_a_403_page_says_why_and_who_can_grant_it(client: Client, owner: User, a
     make_mirror("lake-eu", make_repository("lake", now=NOW), now=NOW)
     client.force_login(outsider)
     told = " ".join(client.get("/mirrors/").content.decode().split())
-    assert "No statement of your policies allows it" in told and "<strong>olga</strong>" in told
+    assert "None of your policies allows it" in told and "<strong>olga</strong>" in told
     client.force_login(ann)
     told = " ".join(client.post("/mirrors/lake-eu/sync/").content.decode().split())
     assert "Statement 1 of <strong>not-the-lake</strong>, on their own name" in told
-    assert "That statement has to go" in told
+    assert "A denial overrides" in told
 
 
 def test_where_nobody_can_grant_it_the_page_says_who_makes_an_administrator(client: Client, outsider: User) -> None:

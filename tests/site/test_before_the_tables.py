@@ -50,7 +50,7 @@ def test_people_get_a_page_that_loads_itself_again(client: Client, path: str) ->
     assert (answer.status_code, answer["Retry-After"], answer["Refresh"]) == (503, "3", "3")
     page = answer.content.decode()
     assert "The database is being prepared for this version of LakeMirror" in page
-    assert "other side of a connection" not in page and 'href="/static/lakemirror.css"' in page
+    assert "side of a connection" not in page and 'href="/static/lakemirror.css"' in page
 
 
 @pytest.mark.usefixtures("missing")

@@ -151,7 +151,7 @@ def test_a_branch_with_a_slash_opens_and_closes_by_its_link(olga: Client, compan
 def test_what_does_not_exist_is_a_404_page_of_ours(olga: Client, path: str) -> None:
     answer = olga.get(path)
     assert answer.status_code == 404
-    assert "There is nothing here" in text(answer)
+    assert "Page not found" in text(answer)
 
 
 def test_a_mirror_that_is_being_deleted_is_gone_from_pages(olga: Client, company: Any) -> None:
@@ -222,7 +222,7 @@ def test_what_is_being_prepared_is_told_on_every_page(olga: Client, monkeypatch:
 
     stages = (preparing.Stage("spark", "Installing Spark", "running", "of 456 MB"),)
     monkeypatch.setattr(preparing, "status", lambda: preparing.Preparation(stages))
-    assert "Still getting ready" in text(olga.get("/mirrors/"))
+    assert "Still starting up" in text(olga.get("/mirrors/"))
     assert "Installing Spark: running of 456 MB" in text(olga.get("/mirrors/"))
 
 

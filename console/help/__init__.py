@@ -1,0 +1,1 @@
+"""The documents of docs/, to be read and searched in the product."""
