@@ -94,7 +94,7 @@ def check_branch(mirror: Mirror, branch: str) -> None:
     """Raises Invalid if neither the source nor the mirror ever had it."""
     known = mirror.source.branches.filter(name=branch).exists() or mirror.branches.filter(name=branch).exists()
     if not known:
-        raise Invalid(f"{mirror.name} has no branch '{branch[:80]}'", field="branch")
+        raise Invalid(f"there is no branch '{branch[:80]}' at {mirror.name}", field="branch")
 
 
 def _step(at: datetime, until: datetime, rows: Sequence[Measure]) -> MeasuredStep:

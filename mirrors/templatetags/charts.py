@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from django import template
 from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from core.text.chart import TALL, Chart, Point
+from core.text.chart import TALL, Axis, Chart, Point
 from core.text.plot import HEIGHT, WIDTH, draw
+from mirrors.status.marks import Happening, Kind
 from mirrors.status.mirror import MirrorStatus
 from mirrors.status.sparks import Spark
 
@@ -39,6 +41,34 @@ def _point(key: str, point: Point, short: bool, is_stop: bool) -> str:
         f'<rect x="{point.share:.2%}" width="{point.width:.2%}" height="{TALL}"/>{dots}'
         f'<text x="{x:.2%}" y="-4" text-anchor="{anchor}">{escape(point.word)} · {in_zone(point.at, form)}</text></g>'
     )
+
+
+_SIGNS = {Kind.PAUSE: "‖", Kind.LATE: "!", Kind.FORCE: "▼", Kind.OTHERS: "✕"}
+
+
+@register.simple_tag
+def happened(chart: Chart, axis: Axis, found: Sequence[Happening]) -> SafeString:
+    """What happened, on charts of lag: times as areas, moments as lines, each kind with a sign of its own. Decoration:
+    a list beside the charts says it all."""
+    return mark_safe("".join(map(partial(_happened, axis), found)) if chart.key.endswith("lag") else "")
+
+
+def _happened(axis: Axis, one: Happening) -> str:
+    start = min(1.0, max(0.0, axis.share(one.at)))
+    end = 1.0 if one.goes_on else min(1.0, axis.share(one.until)) if one.until else start
+    shape = (
+        f'<rect class="happened {one.kind}" x="{start:.2%}" width="{max(0.002, end - start):.2%}" height="{TALL}"/>'
+        if one.until or one.goes_on
+        else f'<line class="happened {one.kind}" x1="{start:.2%}" x2="{start:.2%}" y1="0" y2="{TALL}"/>'
+    )
+    at = f'x="{(start + end) / 2:.2%}" y="12" text-anchor="middle"'
+    return f'{shape}<text class="sign {one.kind}" {at}>{_SIGNS[one.kind]}</text>'
+
+
+@register.filter
+def sign(kind: Kind) -> str:
+    """The sign of a kind on the charts."""
+    return _SIGNS[kind]
 
 
 @register.simple_tag

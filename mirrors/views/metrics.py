@@ -13,10 +13,11 @@ from django.views.decorators.http import require_safe
 from core.errors import Invalid
 from db import clock
 from deployment import config
+from mirrors.status.marks import happenings
 from mirrors.status.mirror import mirror_statuses
 from mirrors.status.series import DEFAULT, PERIODS, check_branch, measured, with_branch
 from mirrors.transitions.rpo_breaches import target_of
-from mirrors.views.charts import charts, unmeasured
+from mirrors.views.charts import axis_of, charts, unmeasured
 from mirrors.views.tabs import find_visible, may_see, show_tab
 from web.pages import with_query
 
@@ -48,6 +49,8 @@ def metrics(request: HttpRequest, name: str) -> HttpResponse:
         "short": PERIODS[period].back <= timedelta(days=1),
         "steps": known,
         "measures": measures,
+        "axis": axis_of(measures),
+        "happenings": happenings(mirror, measures.steps[0].at),
         "length": timedelta(minutes=measures.period.step),
         "since": known[-1].at if known and known[-1].at > measures.steps[0].at else None,
         "unmeasured": unmeasured(measures),

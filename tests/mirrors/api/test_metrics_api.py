@@ -113,7 +113,7 @@ def test_a_branch_that_somebody_else_moved_is_not_known_to_be_on_time(api: Api, 
 def test_a_branch_that_never_was_is_refused(api: Api, mirror: Mirror) -> None:
     status, answer = api.call("GET", METRICS + "?branch=nix")
     assert (status, answer["field"]) == (400, "branch")
-    assert "lake-eu has no branch 'nix'" in answer["message"]
+    assert "there is no branch 'nix' at lake-eu" in answer["message"]
 
 
 def test_what_nobody_measured_is_null_and_not_zero(api: Api, mirror: Mirror) -> None:

@@ -162,4 +162,5 @@ def test_another_branch_is_chosen_by_name_and_a_wrong_one_refused(olga: Client, 
     assert "Lag of dev/x & y Never behind; target 15 min." in text(answer)
     assert "&amp;branch=dev/x%20%26%20y&amp;format=csv" in answer.content.decode()
     refused = olga.get(PAGE, {"branch": "nix"})
-    assert refused.status_code == 400 and "lake-eu has no branch 'nix'" in text(refused)
+    assert refused.status_code == 400
+    assert "There is no branch 'nix' at lake-eu." in text(refused)
