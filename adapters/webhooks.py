@@ -10,6 +10,7 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -77,7 +78,7 @@ class _Connection(http.client.HTTPConnection):
     def __init__(self, host: str, port: int | None, *, secure: bool, private: bool) -> None:
         super().__init__(host, port or (443 if secure else 80), timeout=SECONDS)
         self._secure, self._private = secure, private
-        self._given_up = False
+        self._until = time.monotonic() + SECONDS
 
     def connect(self) -> None:
         """As the base class, but for the choice of the address."""
@@ -86,17 +87,19 @@ class _Connection(http.client.HTTPConnection):
             context = ssl.create_default_context()
             secured = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
             self.sock = secured
-            self._hold_on()
+            self._seconds_left()
             secured.do_handshake()
-        self._hold_on()
+        self._seconds_left()
 
-    def _hold_on(self) -> None:
-        if self._given_up:
+    def _seconds_left(self) -> float:
+        """Of the time for all of it, however many addresses a host has. Raises TimeoutError when it is over."""
+        left = self._until - time.monotonic()
+        if left <= 0:
             raise TimeoutError
+        return left
 
     def give_up(self) -> None:
         """From another thread: whatever is waited for ends with an error."""
-        self._given_up = True
         sock = self.sock
         if sock is not None:
             try:
@@ -114,8 +117,9 @@ class _Connection(http.client.HTTPConnection):
             )
         problem: OSError | None = None
         for family, kind, protocol, _, address in allowed:
+            left = self._seconds_left()
             sock = socket.socket(family, kind, protocol)
-            sock.settimeout(SECONDS)
+            sock.settimeout(left)
             self.sock = sock
             try:
                 sock.connect(address)

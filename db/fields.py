@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from django.db import models
@@ -38,19 +39,26 @@ class ExactTextField(models.TextField):
         return name, "django.db.models.TextField", args, kwargs
 
 
-class ExactMapField(models.JSONField):
-    """A mapping of text to text in which anything may stand, as in a commit's metadata."""
+class ExactJSONField(models.JSONField):
+    """Lists and mappings of texts in which anything may stand, as in a commit's metadata."""
 
     def get_prep_value(self, value: Any) -> Any:
-        value = super().get_prep_value(value)
-        return {escape(k): escape(v) for k, v in value.items()} if isinstance(value, dict) else value
+        return _each_text(super().get_prep_value(value), escape)
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         """Back from the column."""
-        value = super().from_db_value(value, expression, connection)
-        return {unescape(k): unescape(v) for k, v in value.items()} if isinstance(value, dict) else value
+        return _each_text(super().from_db_value(value, expression, connection), unescape)
 
     def deconstruct(self) -> Any:
         """The column is an ordinary one: nothing to migrate."""
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.JSONField", args, kwargs
+
+
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """With each text in it changed, keys too."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {_each_text(key, change): _each_text(one, change) for key, one in value.items()}
+    return [_each_text(one, change) for one in value] if isinstance(value, list | tuple) else value

@@ -7,11 +7,21 @@ from typing import Any
 
 from django.db import models
 
+from core.errors import NotFound
+
 
 class ExportQuerySet(models.QuerySet):
     def named(self, region: str, repository: str, branch: str, name: str) -> ExportQuerySet:
         """The export of a branch that has this name, or "" for none: one, or none."""
         return self.filter(region=region, repository=repository, branch=branch, name=name)
+
+    def held(self, pk: int) -> Any:
+        """The export of this key, which nobody else changes before the transaction ends. Raises NotFound for one that
+        was deleted since it was read, or is just being deleted."""
+        export = self.select_for_update().filter(pk=pk, deleting=False).first()
+        if export is None:
+            raise NotFound("the export has just been deleted", hint="Configure it again to export the branch")
+        return export
 
     def move(self, pk: int, *, states: Sequence[str], **values: Any) -> bool:
         """Change an export if it is in one of these states; of several at once one wins."""

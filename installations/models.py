@@ -13,7 +13,7 @@ from django.db import models
 from adapters.sealing import OtherKey, Sealer, Tampered
 from core.errors import Unreadable
 from core.installations.settings import Secrets, Wish
-from db.fields import ExactTextField
+from db.fields import ExactJSONField, ExactTextField
 from deployment import config
 
 OLD_KEY = "LAKEMIRROR_OLD_SECRET_KEY"
@@ -107,7 +107,7 @@ class InstallationTest(models.Model):
     tested_at = models.DateTimeField()
     reachable = models.BooleanField()
     lakefs_version = models.CharField(max_length=100, blank=True)
-    checks = models.JSONField(default=list, help_text="id, state, message, fix of each")
+    checks = ExactJSONField(default=list, help_text="id, state, message, fix of each")
 
     class Meta:
         db_table = "mirrors_installationtest"

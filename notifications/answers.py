@@ -22,7 +22,8 @@ SHORTEST, LONGEST = 60, 30 * 86400
 
 
 def alert_acknowledge(*, actor: Any, number: int, note: str = "") -> Alert:
-    """Somebody sees to it: it is not told again before it closes. Raises Denied, NotFound, Conflict and Invalid."""
+    """Somebody sees to it: it is not told again before it closes, even if it was snoozed. Raises Denied, NotFound,
+    Conflict and Invalid."""
     right = (ACKNOWLEDGE, alert_arn(number))
     rbac.require(actor, right)
     if len(note) > LONGEST_NOTE:
@@ -30,7 +31,8 @@ def alert_acknowledge(*, actor: Any, number: int, note: str = "") -> Alert:
     with transaction.atomic():
         alert = _locked(actor, number)
         alert.acknowledged_at, alert.acknowledged_by, alert.note = clock.now(), str(actor), note
-        alert.save(update_fields=["acknowledged_at", "acknowledged_by", "note"])
+        alert.snoozed_until, alert.snoozed_by = None, ""
+        alert.save(update_fields=["acknowledged_at", "acknowledged_by", "note", "snoozed_until", "snoozed_by"])
         rbac.audit(actor=actor, right=right, verb=Verb.ACKNOWLEDGE, before=None, after=_about(alert), reason=note)
     return alert
 

@@ -133,7 +133,7 @@ def _mirrors(
         mirror = reading.mirror
         subject = f"mirror/{mirror.name}"
         told = f"{reading.state.word}: {reading.sentence}"
-        seen.standings[subject] = Standing(told, sure=reading.state not in UNSURE)
+        seen.standings[subject] = Standing(told, sure=reading.state not in UNSURE, mirror=mirror.pk)
         kind = OF_MIRRORS.get(reading.state)
         if kind is None:
             continue

@@ -16,7 +16,7 @@ from core.notifications.channels import ChannelSecrets, ChannelWish, target_of
 from core.notifications.kinds import AlertKind, Severity
 from core.notifications.lifecycle import Known
 from core.notifications.rules import Rule
-from db.fields import ExactTextField
+from db.fields import ExactJSONField, ExactTextField
 from installations.models import OLD_KEY, sealers
 
 
@@ -32,6 +32,14 @@ class AlertQuerySet(models.QuerySet):
     def open(self) -> AlertQuerySet:
         """Those that are open now."""
         return self.current().told()
+
+    def end_snooze(self, alert: Alert) -> bool:
+        """It is about to be told again; false if somebody has answered it, or snoozed it anew, since it was read."""
+        as_read = self.open().filter(
+            pk=alert.pk, acknowledged_at=alert.acknowledged_at, snoozed_until=alert.snoozed_until
+        )
+        alert.snoozed_until, alert.snoozed_by = None, ""
+        return as_read.update(snoozed_until=None, snoozed_by="") == 1
 
 
 class Alert(models.Model):
@@ -128,7 +136,7 @@ class Event(models.Model):
     alert = models.ForeignKey(Alert, models.CASCADE, related_name="events")
     verb = models.CharField(max_length=16, choices=Verb.choices)
     at = models.DateTimeField()
-    message = models.JSONField(help_text="the alert as it was then, as the API tells it")
+    message = ExactJSONField(help_text="the alert as it was then, as the API tells it")
 
     class Meta:
         indexes = [models.Index(fields=["at"], name="event_at")]
@@ -254,7 +262,7 @@ class Delivery(models.Model):
     tried_at = models.DateTimeField(null=True)
     due_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    log = models.JSONField(default=list, help_text="the last tries: at, seconds, answer")
+    log = ExactJSONField(default=list, help_text="the last tries: at, seconds, answer")
 
     objects = DeliveryQuerySet.as_manager()
 

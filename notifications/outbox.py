@@ -36,11 +36,12 @@ def remind(now: datetime) -> int:
     for channel in Channel.objects.filter(enabled=True, tell_again_seconds__gt=0):
         for alert in _silent_since(channel, now - timedelta(seconds=channel.tell_again_seconds)):
             due.setdefault(alert.pk, (alert, set()))[1].add(channel)
+    told = 0
     for alert, channels in due.values():
-        alert.snoozed_until, alert.snoozed_by = None, ""
-        alert.save(update_fields=["snoozed_until", "snoozed_by"])
-        _write(alert, Event.Verb.REMINDED, sorted(channels, key=lambda channel: channel.name), now)
-    return len(due)
+        if Alert.objects.end_snooze(alert):
+            _write(alert, Event.Verb.REMINDED, sorted(channels, key=lambda channel: channel.name), now)
+            told += 1
+    return told
 
 
 def _silent_since(channel: Channel, moment: datetime) -> Iterable[Alert]:

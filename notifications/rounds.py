@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.notifications.kinds import AlertKind
-from core.notifications.lifecycle import Step, step_for
+from core.notifications.lifecycle import Standing, Step, step_for
 from db import clock
 from deployment import config
 from jobs import duties
@@ -67,6 +67,9 @@ class Settlement:
         """Go through all that is wrong, or was."""
         for key in sorted(self._rows.keys() | self._troubles.keys()):
             row, trouble = self._rows.get(key), self._troubles.get(key)
+            if row is not None and self._was_another(row):
+                self._end(row)
+                row = None
             if trouble is not None:
                 self._is_wrong(row, self._explained(trouble))
             elif row is not None:
@@ -115,8 +118,24 @@ class Settlement:
             row.gone += 1
             self._changed.append(row)
         elif step is Step.CLOSE:
-            row.closed_at = self._now
-            row.closing = standing.told if standing else f"{row.name} is not there any more."
-            row.save()
-            outbox.closed(row, self._now)
-            self.closed += 1
+            self._close(row, standing)
+
+    def _was_another(self, row: Alert) -> bool:
+        """Whether it is about a mirror that was deleted, and another one has its name by now."""
+        standing = self._standings.get(row.subject)
+        return standing is not None and standing.mirror != row.mirror
+
+    def _end(self, row: Alert) -> None:
+        self._open.discard((row.kind, row.subject))
+        if row.opened_at:
+            self._close(row, None)
+        else:
+            row.delete()
+
+    def _close(self, row: Alert, standing: Standing | None) -> None:
+        """Without what people answered meanwhile: that is theirs to write."""
+        row.closed_at = self._now
+        row.closing = standing.told if standing else f"{row.name} is not there any more."
+        row.save(update_fields=["closed_at", "closing"])
+        outbox.closed(row, self._now)
+        self.closed += 1

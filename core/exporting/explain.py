@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from core.exporting.state_machine import ExportSituation, is_due, is_exported
+from core.exporting.state_machine import ExportSituation, is_due, is_exported, is_overwritten
 from core.exporting.state_machine import State as ExportState
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State
@@ -165,6 +165,10 @@ def _at_rest(facts: ExportFacts, now: datetime) -> Told:
         when = f" for {in_words((now - facts.succeeded_at).total_seconds())}" if facts.succeeded_at else ""
         phrase = sentence(f"The destination has matched {facts.branch} (", short(standing.last_success_ref), f"){when}")
         return Told(State.UP_TO_DATE, "Exported", phrase)
+    if is_overwritten(standing) and not is_due(standing):
+        unknown = say("Runs have written to ", code(standing.path), " of which the database knows nothing")
+        why = ": it came back from an older backup, and nobody knows what this place holds"
+        return Told(State.UNKNOWN, "Unknown", sentences(sentence(unknown, why), say("Run the export.")), "run")
     if is_due(standing):
         phrase = sentence(short(facts.head), " is queued for export")
         return Told(State.SYNCING, "Exporting", phrase)

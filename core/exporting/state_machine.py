@@ -106,9 +106,15 @@ def basis(standing: ExportSituation) -> Basis:
     return Basis(base, tuple(ref for ref in _attempts(standing) if ref != base))
 
 
-def note_attempt(standing: ExportSituation, ref: str) -> tuple[str, ...]:
-    """The commits of which this place may hold something once a run for `ref` starts."""
-    return (*(attempted for attempted in _attempts(standing) if attempted != ref), ref)
+def note_attempt(standing: ExportSituation, *refs: str) -> tuple[str, ...]:
+    """The commits of which this place may hold something once a run for one of these starts."""
+    return (*(attempted for attempted in _attempts(standing) if attempted not in refs), *refs)
+
+
+def is_overwritten(standing: ExportSituation) -> bool:
+    """Nothing goes on, and yet this place may hold something of other commits than the last success: runs have written
+    there that the database, come back from a backup, does not know of."""
+    return standing.state in (State.NEVER, State.SUCCESS) and bool(standing.last_success_ref and _attempts(standing))
 
 
 def _attempts(standing: ExportSituation) -> Sequence[str]:

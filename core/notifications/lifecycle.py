@@ -30,11 +30,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a subject is doing. `sure`: it was really looked at; `well_at`: when it was last known to be in order."""
+    """How a subject is doing. `sure`: it was really looked at; `well_at`: when it was last known to be in order;
+    `mirror`: the key of the mirror that it is, for one that is made anew has the name of the one before."""
 
     told: str
     sure: bool = True
     well_at: datetime | None = None
+    mirror: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ def advance(lease: Lease) -> DutyOutcome:
     try:
         runs.require_apart(export, run)
         runs.require_same_store(run)
+        runs.require_newest(run)
     except Conflict as error:
         return _give_up(run, lease, words_of(error))
     commits_behind.look_meanwhile(export)

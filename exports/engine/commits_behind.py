@@ -9,17 +9,15 @@ import logging
 from datetime import UTC, datetime
 
 from core.errors import LakeMirrorError
-from core.exporting.branch_line import Line, line_between
+from core.exporting.branch_line import Line
 from core.exporting.state_machine import LOOK_IN_A_RUN
 from db import clock
-from deployment.wiring import clients
 from exports.engine import runs
+from exports.engine.source_commits import line_after
 from exports.models import Export, ExportRun, SkippedCommit
 
 log = logging.getLogger("lakemirror.export")
 
-READ = 1000
-"""So many commits of the log are read; of more it is said that there are more."""
 LONGEST_MESSAGE = 500
 
 
@@ -43,7 +41,7 @@ def count_behind(export: Export) -> None:
     if not base or of == export.behind_of:
         return
     try:
-        line = _line(export, export.head, base)
+        line = line_after(export, export.head, base)
     except LakeMirrorError as error:
         log.info("how far %s is behind can't be told: %s", export, error)
         return
@@ -62,7 +60,7 @@ def between_runs(run: ExportRun) -> Line | None:
     if before is None or before.ref == run.ref:
         return Line((), whole=True)
     try:
-        line = _line(run.export, run.ref, before.ref)
+        line = line_after(run.export, run.ref, before.ref)
     except LakeMirrorError as error:
         log.info("which commits %s skips can't be told: %s", run, error)
         return None
@@ -82,12 +80,6 @@ def note_skipped(run: ExportRun, line: Line | None) -> None:
     ]
     SkippedCommit.objects.bulk_create(rows, batch_size=500)
     ExportRun.objects.filter(pk=run.pk).update(skipped_commits=len(rows))
-
-
-def _line(export: Export, head: str, base: str) -> Line | None:
-    """Raises LakeMirrorError. None where `head` does not come after `base`."""
-    page = clients.lakefs(export.region).log_commits(export.repository, head, amount=READ)
-    return line_between(page.results, head, base)
 
 
 def _at(seconds: int | None) -> datetime | None:

@@ -52,8 +52,9 @@ def check(export: Export, *, remove: bool) -> ExportVerification:
 
 def start(export: Export, *, remove: bool, asked_by: str) -> ExportRun:
     """Begin to repair; in a pause it waits for the end of that. `remove`: also what is in no file of the commit, but
-    was brought with an earlier one. Raises Conflict. Inside of a transaction."""
-    now = Export.objects.select_for_update().get(pk=export.pk)
+    was brought with an earlier one. Raises Conflict, and NotFound for an export that was deleted. Inside of a
+    transaction."""
+    now = Export.objects.held(export.pk)
     found = check(now, remove=remove)
     earlier = commits_brought(now) if remove else []
     tried = state_machine.basis(now.standing()).attempted

@@ -19,13 +19,19 @@ from core.exporting.state_machine import State
 from core.installations.places import Place
 from core.types import RepositoryInfo
 from db import clock
+from deployment import config
 from deployment.wiring import clients, region_settings
-from exports.engine import marked_places, verifications
+from exports.engine import marked_places, status_files, verifications
 from exports.engine.abandoned_destinations import leave_for, left_with
+from exports.engine.source_commits import line_after
 from exports.models import Export, ExportRun
 from jobs import duties
 from mirrors.models import Mirror, Repository
 
+ROUNDS_MISSED = 1.5
+"""After so many intervals without a look at the branch nobody was at work with these books: they may be a backup's."""
+MOST_TRIED = 50
+"""So many commits that unknown runs brought are planned with."""
 LOOK_AGAIN = timedelta(minutes=1)
 """So often a branch, or repository, that was deleted at the source is looked for. Nothing is exported or removed for
 that; one that is there again goes on by itself."""
@@ -70,6 +76,7 @@ def head_of(export: Export) -> str:
     _forget_other_store(export)
     with _gone_is_noted(export, Gone.BRANCH):
         head = lakefs.get_branch(export.repository, export.branch).commit_id
+    _note_unknown_runs(export, head)
     seen = _NOT_GONE | {"head": head, "head_at": clock.now(), "look_error": ""}
     Export.objects.filter(pk=export.pk).update(**seen)
     export.head, export.gone = head, ""
@@ -123,6 +130,70 @@ def _forget_other_store(export: Export) -> None:
         export.path_at_success = ""
 
 
+def require_newest(run: ExportRun) -> None:
+    """Raises Conflict where later runs than this one have written to its place: the database came back from a backup,
+    and what is brought by now would lie among what they have brought."""
+    export = run.export
+    if not _may_be_older(export):
+        return
+    if later := status_files.told_since(export, run.started_at):
+        _note_told(export, later)
+        raise Conflict(
+            f"later runs have written to {run.path}: the database, come back from an older backup, does not know them",
+            hint="Repair the export: then what they brought is compared with what is to be there",
+        )
+
+
+def _note_unknown_runs(export: Export, head: str) -> None:
+    """What may have been brought since the last moment that the books know of, by runs that they don't know."""
+    if not _may_be_older(export):
+        return
+    last = export.runs.order_by("-pk").first()
+    told = status_files.told_since(export, last.started_at if last else export.created_at)
+    if told is None:
+        _note_line(export, head)
+    elif set(told) - {export.last_success_ref}:
+        _note_told(export, told)
+
+
+def _note_line(export: Export, head: str) -> None:
+    """Without states that tell it, what was brought is what a continuous export's branch has got since; where that
+    can't be told every file is compared."""
+    base = export.last_success_ref
+    if not export.continuous or head == base or export.path_at_success != export.path:
+        return
+    line = line_after(export, head, base)
+    if line is None or not line.whole:
+        _note_tried(export, [base], path_at_success="")
+    else:
+        _note_tried(export, [commit.id for commit in reversed(line.commits)])
+
+
+def _may_be_older(export: Export) -> bool:
+    """Whether nobody was at work with these books for a while: a database that was restored begins so."""
+    longest = ROUNDS_MISSED * max(config.current().commit_sensor.process_branches_duration, state_machine.LOOK_IN_A_RUN)
+    return export.head_at is not None and clock.now() - export.head_at > longest
+
+
+def _note_told(export: Export, commits: Sequence[str]) -> None:
+    """What a verification of before has found says nothing of this place any more."""
+    verifications.outdate_all(export, export.path, f"runs that the database does not know of wrote to {export.path}")
+    _note_tried(export, commits)
+
+
+def _note_tried(export: Export, commits: Sequence[str], **values: Any) -> None:
+    """The place may hold something of these. More than can be planned with: then every file is compared."""
+    with transaction.atomic():
+        now = Export.objects.held(export.pk)
+        tried = state_machine.note_attempt(now.standing(), *commits)
+        if len(tried) > MOST_TRIED:
+            tried, values = (now.last_success_ref, *tried[1 - MOST_TRIED :]), {"path_at_success": ""}
+        values = {**leave_for(now), **values, "attempted": [ref for ref in tried if ref], "attempted_path": now.path}
+        Export.objects.filter(pk=now.pk).update(**values)
+    for name, value in values.items():
+        setattr(export, name, value)
+
+
 def _store_of(export: Export, path: str) -> str | None:
     return region_settings.export_place(export.region, path).store
 
@@ -148,8 +219,9 @@ def _others(export: Export, uri: str, *, files: bool) -> Iterator[tuple[Place, s
 
 
 def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
-    """Begin to export a commit; of several who try at once one wins, others get Conflict. Inside of a transaction."""
-    now = Export.objects.select_for_update().get(pk=export.pk)
+    """Begin to export a commit; of several who try at once one wins, others get Conflict; NotFound for an export that
+    was deleted. Inside of a transaction."""
+    now = Export.objects.held(export.pk)
     standing = now.standing()
     state_machine.check_start(standing, head)
     basis = state_machine.basis(standing)
@@ -228,7 +300,7 @@ def succeed(run: ExportRun) -> None:
         left=left_with(export.left, export.path_at_success, [export.last_success_ref], at=run.path),
     )
     run.units.all().delete()
-    if run.repairs_id and export.path == run.path:
+    if run.repairs_id and export.path == run.path and not export.deleting:
         verifications.begin(run.export, asked_by=run.asked_by)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from core.errors import Corrupt, NotFound
+from core.exporting.branch_line import Line, line_between
 from core.types import Commit
 from deployment.wiring import clients
 from exports.models import Export
@@ -16,12 +17,20 @@ from graveler.errors import FormatError
 from graveler.metarange import RangeRef, read_metarange
 
 METADATA_PREFIX = "_lakefs"
+READ = 1000
+"""So many commits of a branch's log are read; of more it is said that there are more."""
 Parsed = TypeVar("Parsed")
 
 
 def commit_of(export: Export, ref: str) -> Commit:
     """The record of a commit."""
     return clients.lakefs(export.region).get_commit(export.repository, ref)
+
+
+def line_after(export: Export, head: str, base: str) -> Line | None:
+    """The commits of the branch's own line after `base` up to `head`. None where `head` does not come after it."""
+    page = clients.lakefs(export.region).log_commits(export.repository, head, amount=READ)
+    return line_between(page.results, head, base)
 
 
 def ranges_of(export: Export, ref: str) -> list[RangeRef]:

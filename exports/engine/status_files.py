@@ -6,20 +6,24 @@ What the latter says is noted with the run that wrote it last.
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 
 from django.db.models import QuerySet
 
+from adapters.s3.store import split_uri
 from core.errors import Denied, NotFound
 from core.exporting.destinations import status_uri, timed_uris
 from core.exporting.state_machine import State, status_text
 from db import clock
+from deployment.wiring import clients
 from exports.engine import manifests
 from exports.engine.run_io import Plane
-from exports.models import ExportRun
+from exports.models import Export, ExportRun
 from web.serializers import rfc3339
 
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+_COMMIT = re.compile("[0-9a-f]{64}")
 
 
 def write_status(run: ExportRun, plane: Plane, state: State, errors: int, at: datetime) -> None:
@@ -55,6 +59,38 @@ def _write_report(run: ExportRun, plane: Plane, state: State, errors: int, at: d
         "at": rfc3339(at),
     }
     plane.put(timed.status, (json.dumps(report, indent=2) + "\n").encode(), JSON)
+
+
+def told_since(export: Export, at: datetime) -> list[str] | None:
+    """The commits of runs that told at the status path to have begun to write at this export's place after `at`, the
+    oldest first. None where nobody can tell: without a status path, or with a key that may not read there."""
+    if not export.status_path:
+        return None
+    store = clients.export_store(export.region, export.status_path)
+    first = timed_uris(export.status_path, export.repository, export.branch, at).status
+    bucket, after = split_uri(first)
+    folder, commits = first[: first.rindex("_STATUS_") + len("_STATUS_")], list[str]()
+    try:
+        more = True
+        while more:
+            page = store.page(folder, after)
+            commits += filter(None, (_commit_told(export, store.get(f"s3://{bucket}/{key}")) for key in page.keys))
+            more, after = page.more, page.keys[-1] if page.keys else after
+    except (Denied, NotFound):
+        return None
+    return list(dict.fromkeys(commits))
+
+
+def _commit_told(export: Export, text: bytes) -> str:
+    """What a status for programs tells of this export's place; "" for that of another one, and for what is none."""
+    try:
+        told = json.loads(text)
+    except ValueError:
+        return ""
+    if not isinstance(told, dict):
+        return ""
+    commit, whose = str(told.get("commit_id")), (told.get("name") or "", told.get("export_path"))
+    return commit if whose == (export.name, export.path) and _COMMIT.fullmatch(commit) else ""
 
 
 def take_back_success(run: ExportRun, plane: Plane) -> None:

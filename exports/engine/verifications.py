@@ -13,8 +13,8 @@ KEPT = 10
 
 def begin(export: Export, *, asked_by: str) -> ExportVerification:
     """Begin to compare; one that goes on already is given back. Raises Conflict where there is nothing to compare
-    with. Inside of a transaction."""
-    now = Export.objects.select_for_update().get(pk=export.pk)
+    with, and NotFound for an export that was deleted. Inside of a transaction."""
+    now = Export.objects.held(export.pk)
     if (going_on := now.verifications.open().first()) is not None:
         return going_on
     _check(now)

@@ -165,9 +165,10 @@ def export_delete(*, actor: Any, export: Export, reason: str = "") -> None:
     right = ("fs:ExportConfig", export.arn)
     rbac.require(actor, right)
     with transaction.atomic():
+        now = Export.objects.held(export.pk)
         Export.objects.filter(pk=export.pk).update(deleting=True)
         duties.wake(KIND, subject_of(export))
-        before = {name: getattr(export, name) for name in SETTINGS}
+        before = {name: getattr(now, name) for name in SETTINGS}
         _audit(actor, right, Verb.DELETE, export, before=before, reason=reason)
 
 
@@ -176,22 +177,24 @@ def export_pause(*, actor: Any, export: Export, paused: bool) -> None:
     right = ("fs:PauseExport", export.arn)
     rbac.require(actor, right)
     with transaction.atomic():
+        now = Export.objects.held(export.pk)
         Export.objects.filter(pk=export.pk).update(paused=paused)
         duties.wake(KIND, subject_of(export))
-        verb, before = Verb.PAUSE if paused else Verb.RESUME, {"paused": export.paused}
+        verb, before = Verb.PAUSE if paused else Verb.RESUME, {"paused": now.paused}
         _audit(actor, right, verb, export, before=before, after={"paused": paused})
 
 
 def export_limits(*, actor: Any, export: Export, changes: Mapping[str, int | None]) -> None:
     """Change how fast it may go: `objects_per_second`, `bytes_per_second`, None for no limit. A run that goes on takes
-    it up with its next slice; nothing is exported for it. Raises Denied, and Invalid naming the field."""
+    it up with its next slice; nothing is exported for it. Raises Denied, NotFound, and Invalid naming the field."""
     right = ("fs:ExportConfig", export.arn)
     rbac.require(actor, right)
     for name, limit in changes.items():
         check_limit(name, limit)
     with transaction.atomic():
+        now = Export.objects.held(export.pk)
         Export.objects.filter(pk=export.pk).update(**changes, changed_at=clock.now())
-        before = {name: getattr(export, name) for name in changes}
+        before = {name: getattr(now, name) for name in changes}
         _audit(actor, right, Verb.CHANGE, export, before=before, after=dict(changes))
 
 
@@ -205,7 +208,8 @@ def check_limit(name: str, limit: int | None) -> None:
 
 
 def export_run(*, actor: Any, export: Export) -> ExportRun:
-    """Start to export the branch's head of now. Raises Denied, Conflict, NotFound (the branch is gone), Unreachable."""
+    """Start to export the branch's head of now. Raises Denied, Conflict, NotFound (branch or export are gone) and
+    Unreachable."""
     right = ("fs:RunExport", export.arn)
     rbac.require(actor, right)
     state_machine.check_start(export.standing(), "")
@@ -217,21 +221,21 @@ def export_run(*, actor: Any, export: Export) -> ExportRun:
 
 
 def export_repair(*, actor: Any, export: Export) -> None:
-    """Somebody has repaired what kept the export from succeeding: it goes on. Raises Denied and Conflict."""
+    """Somebody has repaired what kept the export from succeeding: it goes on. Raises Denied, NotFound and Conflict."""
     right = ("fs:RunExport", export.arn)
     rbac.require(actor, right)
     state_machine.check_repair(export.standing())
     with transaction.atomic():
+        now = Export.objects.held(export.pk)
         if not Export.objects.move(export.pk, states=[State.FAILED], state=State.REPAIRED):
-            export.refresh_from_db()
-            state_machine.check_repair(export.standing())
+            state_machine.check_repair(now.standing())
         duties.wake(KIND, subject_of(export))
         _audit(actor, right, Verb.REPAIR, export, after={"repair": export.current_ref})
 
 
 def export_verify(*, actor: Any, export: Export) -> ExportVerification:
-    """Compare the destination with the commit of the last success; one that goes on already is given. Raises Denied and
-    Conflict."""
+    """Compare the destination with the commit of the last success; one that goes on already is given. Raises Denied,
+    NotFound and Conflict."""
     right = ("fs:RunExport", export.arn)
     rbac.require(actor, right)
     with transaction.atomic():
@@ -242,7 +246,7 @@ def export_verify(*, actor: Any, export: Export) -> ExportVerification:
 
 def export_repair_drift(*, actor: Any, export: Export, remove: bool) -> ExportRun:
     """Bring again what the last verification found missing or different; `remove` also takes away what it found too
-    much, where that was brought with an earlier commit. Raises Denied and Conflict."""
+    much, where that was brought with an earlier commit. Raises Denied, NotFound and Conflict."""
     right = ("fs:RunExport", export.arn)
     rbac.require(actor, right)
     with transaction.atomic():

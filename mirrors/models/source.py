@@ -8,7 +8,7 @@ from typing import Any
 from django.db import models
 
 from core import types
-from db.fields import ExactMapField, ExactTextField
+from db.fields import ExactJSONField, ExactTextField
 
 
 class Repository(models.Model):
@@ -56,7 +56,7 @@ class CommitRecord(models.Model):
     message = ExactTextField(blank=True)
     creation_date = models.BigIntegerField()
     metarange_id = models.CharField(max_length=64, blank=True)
-    metadata = ExactMapField(default=dict)
+    metadata = ExactJSONField(default=dict)
     generation = models.BigIntegerField()
     version = models.IntegerField()
 

@@ -87,6 +87,18 @@ def test_who_answers_drop_by_drop_is_not_waited_for(monkeypatch: pytest.MonkeyPa
         assert time.monotonic() - began < 3
 
 
+def test_a_name_with_many_addresses_of_which_none_answers_takes_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A delivery holds its lease for so long and no longer."""
+    monkeypatch.setattr(webhooks, "SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server, socket.create_connection(server.getsockname()):
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", server.getsockname())] * 20
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match="it took too long"):
+            post("http://hooks.example.com/", private=True)
+        assert time.monotonic() - began < 3
+
+
 def _drip(server: socket.socket) -> None:
     connection, _ = server.accept()
     with connection:

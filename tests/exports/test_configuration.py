@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from audit.models import AuditEvent
+from core.errors import NotFound
 from exports.api.exports import EVERY_COMMIT, ONCE
 from exports.models import Export, ExportRun
+from exports.services.exports import (
+    export_delete,
+    export_limits,
+    export_pause,
+    export_repair,
+    export_repair_drift,
+    export_run,
+    export_verify,
+)
 from jobs.models import Duty
 from rbac.models import User
 from tests.api import Api
+from tests.exports.soak import Soak
 from tests.mirrors.harness import Deployment
 
 BRANCH = "/api/v1/repositories/lake/branches/main"
@@ -167,3 +179,35 @@ def test_the_status_tells_what_is_tried_again_and_knows_nothing_of_a_branch_that
     Duty.objects.filter(kind="export").update(failures=2, outcome="507 InsufficientStorage")
     told = api.call("GET", f"{BRANCH}/export-status")[1]
     assert (told["up_to_date"], told["retrying"]) == (None, "507 InsufficientStorage")
+
+
+VERBS: dict[str, Callable[[Any, Export], object]] = {
+    "run": lambda actor, export: export_run(actor=actor, export=export),
+    "repair": lambda actor, export: export_repair(actor=actor, export=export),
+    "verify": lambda actor, export: export_verify(actor=actor, export=export),
+    "repair-drift": lambda actor, export: export_repair_drift(actor=actor, export=export, remove=False),
+    "pause": lambda actor, export: export_pause(actor=actor, export=export, paused=True),
+    "limits": lambda actor, export: export_limits(actor=actor, export=export, changes={"objects_per_second": 1}),
+    "delete": lambda actor, export: export_delete(actor=actor, export=export),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "going"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_is_asked_of_an_export_that_was_deleted_in_that_moment_is_not_found(
+    life: Soak, verb: str, gone: bool
+) -> None:
+    """It was there when it was looked up. Nothing is done, and nothing is in the audit."""
+    life.lake.commit(files={"a": b"1"})
+    export = life.set()
+    Export.objects.update(state="export-failed" if verb == "repair" else "")
+    export.refresh_from_db()
+    if gone:
+        Export.objects.all().delete()
+    else:
+        Export.objects.update(deleting=True)
+    written = AuditEvent.objects.count()
+    with pytest.raises(NotFound, match="the export has just been deleted"):
+        VERBS[verb](life.owner, export)
+    assert AuditEvent.objects.count() == written and not ExportRun.objects.exists()

@@ -15,20 +15,28 @@ from notifications.rounds import Settlement
 MIRROR = "mirror/lake-eu"
 
 
-def trouble(kind: AlertKind = AlertKind.MIRROR_LATE, subject: str = MIRROR, *, cause: str = "") -> Trouble:
+def trouble(
+    kind: AlertKind = AlertKind.MIRROR_LATE,
+    subject: str = MIRROR,
+    *,
+    cause: str = "",
+    sentence: str = "Main is 9 min behind.",
+    mirror: int | None = None,
+) -> Trouble:
     """Something that is wrong."""
     return Trouble(
-        condition=Condition(kind=kind, subject=subject, sentence="Main is 9 min behind.", cause=cause),
+        condition=Condition(kind=kind, subject=subject, sentence=sentence, cause=cause),
         name=subject.rpartition("/")[2],
         link="/mirrors/lake-eu/",
         remedy=kind.remedy,
         region="eu-west-1",
+        mirror=mirror,
     )
 
 
-def seen(*troubles: Trouble, well: str = MIRROR, sure: bool = True) -> Observation:
+def seen(*troubles: Trouble, well: str = MIRROR, sure: bool = True, mirror: int | None = None) -> Observation:
     """A look that found these, and of the subject `well` how it stands."""
-    return Observation(list(troubles), {well: Standing("Up to date: all is there.", sure)})
+    return Observation(list(troubles), {well: Standing("Up to date: all is there.", sure, mirror=mirror)})
 
 
 class Rounds:

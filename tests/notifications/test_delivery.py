@@ -89,6 +89,17 @@ def test_what_is_refused_is_tried_again_later_and_noted(
     assert [line["answer"].split(":")[0] for line in one.log] == ["503", "500", "204"]
 
 
+def test_a_text_that_no_database_takes_as_it_is_stops_nothing(
+    lm: Deployment, channel: Channel, there: Receiver, looks: Rounds
+) -> None:
+    """PostgreSQL keeps no NUL, neither of a file's name nor of what a receiver says."""
+    looks.at(0, seen(trouble(AlertKind.MIRROR_DAMAGED, sentence="a\0b is missing.")))
+    with mock.patch.object(webhooks, "post", return_value=webhooks.Answer(503, "busy\0")):
+        assert sent(lm, channel) == "0 sent; then: 503: busy\0"
+    assert Delivery.objects.get().answer == "503: busy\0"
+    assert sent(lm, channel) == "1 sent" and there.taken[0]["alert"]["reason"] == "a\0b is missing."
+
+
 def test_after_a_day_it_is_given_up(lm: Deployment, channel: Channel, there: Receiver, looks: Rounds) -> None:
     there.answers = [503]
     looks.at(-86_400, seen(DAMAGED))

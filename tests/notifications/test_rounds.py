@@ -121,6 +121,32 @@ def test_a_round_that_fails_half_way_leaves_neither_alert_nor_event(looks: Round
     assert not Alert.objects.exists() and not events()
 
 
+def test_a_mirror_that_is_made_anew_has_no_alert_of_the_one_before(looks: Rounds) -> None:
+    """Nobody would see it: who may see the one of now does not see what is about the other."""
+    looks.at(0, seen(trouble(AlertKind.MIRROR_DAMAGED, mirror=1), mirror=1))
+    unknown = trouble(AlertKind.MIRROR_UNKNOWN, mirror=2)
+    looks.at(10, seen(unknown, sure=False, mirror=2))
+    assert Alert.objects.get(mirror=1).closing == "lake-eu is not there any more."
+    looks.at(70, seen(unknown, sure=False, mirror=2))
+    assert open_kinds() == ["mirror-unknown"] and Alert.objects.open().get().mirror == 2
+    looks.at(80, seen(trouble(AlertKind.MIRROR_UNKNOWN, mirror=3), sure=False, mirror=3))
+    assert [(one.mirror, one.closed_at is None) for one in Alert.objects.order_by("mirror")] == [
+        (1, False),
+        (2, False),
+        (3, True),
+    ]
+
+
+def test_what_somebody_says_while_it_closes_is_kept(looks: Rounds) -> None:
+    looks.at(0, seen(trouble(AlertKind.MIRROR_DAMAGED)))
+    looks.at(10, seen())
+    last = rounds.Settlement(seen(), looks.start + timedelta(seconds=20))
+    Alert.objects.update(acknowledged_by="olga", note="I call the bank")
+    last.settle()
+    told = Alert.objects.get()
+    assert told.closed_at and (told.acknowledged_by, told.note) == ("olga", "I call the bank")
+
+
 # --- what is seen -----------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.test import Client
@@ -111,6 +112,25 @@ def test_a_snooze_ends_by_itself_and_then_it_is_told_once(api: Api, channel: Cha
     assert status == 200 and found["snoozed_until"] > found["opened_at"]
     assert [remind(looks, at) for at in (HOUR - 60, HOUR + 60, HOUR + 70)] == [0, 1, 0]
     assert told() == ["opened", "reminded"] and alert().snoozed_until is None
+
+
+def test_what_somebody_sees_to_is_not_told_again_when_its_snooze_ends(
+    api: Api, channel: Channel, looks: Rounds
+) -> None:
+    looks.at(0, seen(DAMAGED))
+    api.call("POST", f"{ALERTS}/{alert().pk}/snooze", {"seconds": HOUR})
+    api.call("POST", f"{ALERTS}/{alert().pk}/acknowledge", {})
+    assert remind(looks, 2 * HOUR) == 0 and told() == ["opened"]
+
+
+def test_a_snooze_that_begins_while_a_reminder_is_written_holds(channel: Channel, looks: Rounds) -> None:
+    ruled(channel, tell_again_seconds=HOUR)
+    looks.at(0, seen(DAMAGED))
+    as_read, until = alert(), looks.start + timedelta(hours=5)
+    Alert.objects.update(snoozed_until=until, snoozed_by="olga")
+    with mock.patch.object(outbox, "_silent_since", return_value=[as_read]):
+        assert remind(looks, 2 * HOUR) == 0
+    assert alert().snoozed_until == until and told() == ["opened"]
 
 
 def test_a_snooze_is_ended_early(api: Api, channel: Channel, looks: Rounds) -> None:
