@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from core.errors import Invalid
+from core.mirroring.lag_history import worst_lags
 from mirrors.models import Measure, Mirror
+from mirrors.queries.branch_moves import stands_of
 from mirrors.transitions.measures import LONG, SHORT, began
 from web.serializers import rfc3339
 
@@ -22,11 +25,13 @@ class Period:
 
 
 PERIODS = {
+    "1h": Period(timedelta(hours=1), 5, SHORT),
     "24h": Period(timedelta(hours=24), 5, SHORT),
     "7d": Period(timedelta(days=7), 60, LONG),
     "30d": Period(timedelta(days=30), 240, LONG),
     "90d": Period(timedelta(days=90), 720, LONG),
 }
+DEFAULT = "24h"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,11 @@ class MeasuredStep:
     checks: int | None = None
     objects: int | None = None
     bytes: int | None = None
+    seen: int | None = None
+    mirrored: int | None = None
+    new_objects: int | None = None
+    new_bytes: int | None = None
+    branch_lag: float | None = None
     known: bool = False
 
 
@@ -69,6 +79,24 @@ def measured(mirror: Mirror, period: Period, now: datetime) -> Measured:
     return Measured(period, steps, max((row.read_at for row in measures if row.read_at), default=None))
 
 
+def with_branch(measures: Measured, mirror: Mirror, branch: str, now: datetime) -> Measured:
+    """The same with how late one branch was, from its moves. That it was not late is known only where lag was read."""
+    first, step = measures.steps[0].at, timedelta(minutes=measures.period.step)
+    lags = worst_lags(stands_of(mirror, branch, first), first, step, len(measures.steps), now)
+    steps = [
+        replace(step, branch_lag=lag if lag or step.lag_seconds is not None else None)
+        for step, lag in zip(measures.steps, lags, strict=True)
+    ]
+    return replace(measures, steps=steps)
+
+
+def check_branch(mirror: Mirror, branch: str) -> None:
+    """Raises Invalid if neither the source nor the mirror ever had it."""
+    known = mirror.source.branches.filter(name=branch).exists() or mirror.branches.filter(name=branch).exists()
+    if not known:
+        raise Invalid(f"there is no branch '{branch[:80]}' at {mirror.name}", field="branch")
+
+
 def _step(at: datetime, until: datetime, rows: Sequence[Measure]) -> MeasuredStep:
     """Some measures, the oldest first, as one."""
     return MeasuredStep(
@@ -82,8 +110,17 @@ def _step(at: datetime, until: datetime, rows: Sequence[Measure]) -> MeasuredSte
         checks=_of(sum, (row.checks for row in rows)),
         objects=_of(sum, (row.objects_checked for row in rows)),
         bytes=_of(sum, (row.bytes_checked for row in rows)),
+        seen=_of(sum, (row.commits_seen for row in rows)),
+        mirrored=_of(sum, (row.commits_mirrored for row in rows)),
+        new_objects=_of(sum, (row.objects_new for row in rows if _tells_new(row))),
+        new_bytes=_of(sum, (row.bytes_new for row in rows if _tells_new(row))),
         known=bool(rows),
     )
+
+
+def _tells_new(row: Measure) -> bool:
+    """Whether it counted what is new: an older version's did not."""
+    return row.commits_seen is not None or row.objects_new > 0
 
 
 def _of(how: Callable[[list[Any]], Any], values: Iterable[Any]) -> Any:
@@ -92,12 +129,17 @@ def _of(how: Callable[[list[Any]], Any], values: Iterable[Any]) -> Any:
     return how(known) if known else None
 
 
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
+
+
 def step_json(step: MeasuredStep) -> dict[str, Any]:
     """One step as the API gives it."""
     return {
         "from": rfc3339(step.at),
         "until": rfc3339(step.until),
-        "lag_seconds": None if step.lag_seconds is None else round(step.lag_seconds, 3),
+        "lag_seconds": _rounded(step.lag_seconds),
+        "branch_lag_seconds": _rounded(step.branch_lag),
         "backlog_commits": step.backlog,
         "backlog_commits_last": step.backlog_last,
         "missing": step.missing,
@@ -105,4 +147,8 @@ def step_json(step: MeasuredStep) -> dict[str, Any]:
         "checks": step.checks,
         "objects_checked": step.objects,
         "bytes_checked": step.bytes,
+        "seen_commits": step.seen,
+        "mirrored_commits": step.mirrored,
+        "new_objects": step.new_objects,
+        "new_bytes": step.new_bytes,
     }

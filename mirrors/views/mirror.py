@@ -23,6 +23,7 @@ from mirrors.services import mirrors, settings
 from mirrors.status.branch_commits import BranchCommits, branch_commits
 from mirrors.status.lag_panel import lag_panel
 from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_status
+from mirrors.status.sparks import sparks
 from mirrors.status.tags import count_tags, tag_readings
 from mirrors.views.forms import DeletionForm
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_see, show_tab
@@ -64,6 +65,7 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
         "tags": tag_readings(mirror, amount=PAGE),
         "tags_number": count_tags(mirror),
         "panel": lag_panel(reading),
+        "sparks": sparks([reading.mirror], reading.as_of),
     }
     return show_tab(request, reading, "mirror", context)
 
