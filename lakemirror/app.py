@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lakemirror import __version__
-from lakemirror.commands import details, exports, lifecycle, notifications, policies, read, repairs, verify_export
+from lakemirror.commands import details, edit, exports, lifecycle, notifications, policies, read, repairs, verify_export
 
 EXIT_STATUS = """\b
 Exit status:
@@ -33,6 +33,7 @@ COMMANDS = (
     details.manifest,
     details.waivers,
     lifecycle.create,
+    edit.edit,
     lifecycle.pause,
     lifecycle.resume,
     lifecycle.sync,
