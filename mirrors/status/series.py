@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from core.errors import Invalid
-from core.mirroring.lag_history import worst_lags
+from core.mirroring.rpo import worst_lags
 from mirrors.models import Measure, Mirror
-from mirrors.queries.branch_moves import stands_of
+from mirrors.status.branch_lag import stands_of
 from mirrors.transitions.measures import LONG, SHORT, began
 from web.serializers import rfc3339
 

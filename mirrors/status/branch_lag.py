@@ -7,8 +7,8 @@ from datetime import datetime
 
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 
-from core.mirroring.lag_history import Stand
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
+from core.mirroring.rpo import Stand
 from db.chunks import chunks
 from mirrors.models import Candidate, Mirror, Promotion
 
