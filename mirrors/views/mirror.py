@@ -21,6 +21,7 @@ from db import clock
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.services import mirrors, settings
 from mirrors.status.branch_commits import BranchCommits, branch_commits
+from mirrors.status.copying import copying_of
 from mirrors.status.lag_panel import lag_panel
 from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_status
 from mirrors.status.sparks import sparks
@@ -66,6 +67,7 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
         "tags_number": count_tags(mirror),
         "panel": lag_panel(reading),
         "sparks": sparks([reading.mirror], reading.as_of),
+        "copying": copying_of(mirror, now),
     }
     return show_tab(request, reading, "mirror", context)
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('mirrors', '0021_older_versions_and_older_books'),
+        ('mirrors', '0022_managed_objects'),
     ]
 
     operations = [
