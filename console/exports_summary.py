@@ -28,6 +28,7 @@ from rbac import services as rbac
 from rbac.services import Right
 from web.prometheus import Gauge, labelled
 
+MOST = 50
 GONE = ~Q(gone="") & Q(paused=False)
 """Their branch was deleted at the source, and nobody has said yet that this is meant."""
 EXPORT = ("region", "repository", "branch")
@@ -147,6 +148,11 @@ def going_on(user: Any, now: datetime, most: int) -> list[GoingOn]:
 def find_exports(user: Any, text: str) -> QuerySet[Export]:
     """Those whose repository, branch, name or path holds a text."""
     return narrowed(_seen(user), text).order_by("repository", "branch", "name", "pk")
+
+
+def exports_of_commit(user: Any, sha: str) -> list[Export]:
+    """Exports whose destination holds this commit, by its whole id."""
+    return list(_seen(user).filter(last_success_ref=sha.lower()).exclude(last_success_ref="")[:MOST])
 
 
 def _seen(user: Any) -> QuerySet[Export]:

@@ -24,7 +24,7 @@ Q = OpenApiParameter(
     "q",
     {"type": "string", "minLength": 1, "maxLength": LONGEST},
     required=True,
-    description="a part of a name; six digits or more of a commit's id; a path, or its beginning",
+    description="a part of a name, message or path; six digits or more of the id of a commit or metarange",
 )
 
 
@@ -47,6 +47,8 @@ class CommitHitAnswer(serializers.Serializer):
 
     id = serializers.CharField()
     message = serializers.CharField(allow_blank=True)
+    metarange_id = serializers.CharField(allow_blank=True)
+    found_by = serializers.ChoiceField(choices=["id", "metarange", "message"])
     source_repository = serializers.CharField()
     source_region = serializers.CharField()
     mirrors = many_texts()
@@ -63,7 +65,7 @@ class BranchHitAnswer(serializers.Serializer):
 
 
 class PathHitAnswer(serializers.Serializer):
-    """A mirror that misses things with such a path; `example` is one of the paths."""
+    """A mirror that misses files whose path holds the text; `example` is one of the paths."""
 
     mirror = serializers.CharField()
     source_repository = serializers.CharField()
@@ -80,6 +82,18 @@ class ExportHitAnswer(serializers.Serializer):
     name = serializers.CharField(allow_blank=True)
     region = serializers.CharField()
     export_path = serializers.CharField()
+
+
+class RegionHitAnswer(serializers.Serializer):
+    """A region that has an installation."""
+
+    name = serializers.CharField()
+
+
+class UserHitAnswer(serializers.Serializer):
+    """A user."""
+
+    name = serializers.CharField()
 
 
 def _hits(of: type[serializers.Serializer]) -> serializers.Serializer:
@@ -104,16 +118,19 @@ class FoundAnswer(serializers.Serializer):
     branches = _hits(BranchHitAnswer)
     missing = _hits(PathHitAnswer)
     exports = _hits(ExportHitAnswer)
+    regions = _hits(RegionHitAnswer)
+    users = _hits(UserHitAnswer)
 
 
 class Search(APIView):
-    """Where is that? Repositories, mirrors, commits, branches, exports, and paths of what is missing."""
+    """Where is that? Regions, repositories, mirrors, commits, branches, exports, users, and missing files."""
 
     tag = "search"
 
     @answers("Search everything", 200, FoundAnswer, query=[Q])
     def get(self, request: Request) -> Response:
-        """The first few of each kind. Needs fs:ListRepositories on `*`."""
+        """The first few of each kind. Needs fs:ListRepositories on `*`; regions and users also need the right to list
+        them."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         text = text_of(request.query_params.get("q", ""))
         results = search(Mirror.objects.visible_to(request.user), text, request.user)
@@ -127,6 +144,8 @@ class Search(APIView):
                 "branches": _hits_json(results.branches, _branch),
                 "missing": _hits_json(results.paths, _path),
                 "exports": _hits_json(results.exports, _export),
+                "regions": _hits_json(results.regions, lambda region: {"name": region}),
+                "users": _hits_json(results.users, lambda user: {"name": user.username}),
             }
         )
 
@@ -150,7 +169,8 @@ def _mirror(row: Mirror) -> dict[str, Any]:
 
 def _commit(hit: CommitHit) -> dict[str, Any]:
     commit = hit.commit
-    return {"id": commit.sha, "message": commit.message, "mirrors": hit.mirrors} | _source(commit.repository)
+    about = {"id": commit.sha, "message": commit.message, "metarange_id": commit.metarange_id, "found_by": hit.by}
+    return about | {"mirrors": hit.mirrors} | _source(commit.repository)
 
 
 def _branch(hit: BranchHit) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One text, looked for among repositories, mirrors, commits, branches and the paths of what is missing.
+"""One text, looked for among regions, repositories, mirrors, commits, branches, users and the paths of what is missing.
 
 Of each kind the first few are given, and whether there are more. Every look is bounded: ids by an index, names and
 paths among the rows that were written last; `looked_at_all` says whether that was all of them.
@@ -7,20 +7,24 @@ paths among the rows that were written last; `looked_at_all` says whether that w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from django.db.models import Count, Max, Min, Q, QuerySet
-from django.db.models.functions import Substr
+from django.db.models import Count, Max, Min, Q, QuerySet, Value
+from django.db.models.functions import StrIndex
 
 from console import exports_summary
 from core.errors import Invalid
+from deployment import config
 from exports.models import Export
+from installations.services import LIST as LIST_INSTALLATIONS
 from mirrors.models import Blocker, Commit, Mirror, MirrorCommit, Repository, SourceBranch
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.find_commit import LEAST_DIGITS, commits_beginning
+from rbac import services as rbac
+from rbac.models import User
 
 T = TypeVar("T")
 FEW = 20
@@ -45,6 +49,8 @@ class CommitHit:
 
     commit: Commit
     mirrors: Sequence[str]
+    by: str = "id"
+    """Where the text was found: in its `id`, its `metarange` or its `message`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +63,14 @@ class BranchHit:
 
 @dataclass(frozen=True, slots=True)
 class PathHit:
-    """A mirror that misses things whose path is, or begins with, what is looked for; `example` is one of the paths."""
+    """A mirror that misses files whose path holds what is looked for; `example` is the first of the paths."""
 
     mirror: Mirror
     things: int
     oldest: datetime
     example: str
+    prefix: str
+    """What the backlog can be filtered by: the beginning of all of these paths, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +83,25 @@ class SearchResults:
     branches: Hits[BranchHit]
     paths: Hits[PathHit]
     exports: Hits[Export]
+    regions: Hits[str]
+    users: Hits[User]
 
     @property
     def number(self) -> int:
         """How many are given, of all kinds."""
-        kinds = (self.repositories, self.mirrors, self.commits, self.branches, self.paths, self.exports)
+        kinds = (self.repositories, self.mirrors, self.commits, self.branches, self.paths, self.exports, self.regions)
+        kinds = (*kinds, self.users)
         return sum(len(hits.rows) for hits in kinds)
 
     def only_one(self, text: str) -> tuple[str, str] | None:
-        """The mirror and the commit (or "") that this is the whole id of, if nothing else fits."""
+        """The mirror, if this is the whole name of one, or the commit, if this is a whole id, and nothing else fits:
+        (name, "") or ("", id)."""
         if self.number != 1:
             return None
         for mirror in self.mirrors.rows:
             return (mirror.name, "") if mirror.name == text else None
         for hit in self.commits.rows:
-            whole = hit.commit.sha == text.lower() and len(hit.mirrors) == 1
-            return (hit.mirrors[0], hit.commit.sha) if whole else None
+            return ("", hit.commit.sha) if hit.commit.sha == text.lower() else None
         return None
 
 
@@ -98,7 +109,7 @@ def text_of(given: str) -> str:
     """What is looked for, without the blanks around it. Raises Invalid: nothing, or too much."""
     text = given.strip()
     if not text:
-        raise Invalid("there is nothing to look for", field="q")
+        raise Invalid("there is nothing to search for", field="q")
     if len(text) > LONGEST:
         raise Invalid(f"longer than {LONGEST:,} characters", field="q", hint="No name, id or path is as long as that")
     return text
@@ -115,7 +126,23 @@ def search(visible: MirrorQuerySet, text: str, user: Any) -> SearchResults:
         branches=_branches(visible, text),
         paths=_paths(visible, text),
         exports=_few(exports_summary.find_exports(user, text)),
+        regions=_regions(user, text),
+        users=_few(_users(user, text)),
     )
+
+
+def _regions(user: Any, text: str) -> Hits[str]:
+    """Installations by a part of their region's name, for who may list them."""
+    if not rbac.allowed(user, LIST_INSTALLATIONS, "*"):
+        return Hits([])
+    found = sorted(region for region in config.current().regions if text.lower() in region.lower())
+    return Hits(found[:FEW], len(found) > FEW)
+
+
+def _users(user: Any, text: str) -> QuerySet[User]:
+    """By a part of their name, for who may list them."""
+    may = rbac.allowed(user, "auth:ListUsers", "*")
+    return User.objects.filter(username__icontains=text).order_by("username") if may else User.objects.none()
 
 
 def _few(rows: QuerySet[Any], *, looked_at_all: bool = True) -> Hits[Any]:
@@ -141,10 +168,27 @@ def named_commits(visible: MirrorQuerySet, text: str) -> QuerySet[Commit]:
 
 
 def _commits(visible: MirrorQuerySet, text: str) -> Hits[CommitHit]:
-    some = _few(named_commits(visible, text))
+    """By their id, else by the id of their metarange, else by what stands in their message."""
+    some, by = _few(named_commits(visible, text)), "id"
+    if not some.rows:
+        some, by = _by_metarange_or_message(visible, text)
     rows = MirrorCommit.objects.filter(commit__in=[commit.pk for commit in some.rows], mirror__in=visible.order_by())
     names = _names(rows.order_by("mirror__name").values_list("commit_id", "mirror__name"))
-    return Hits([CommitHit(commit, names[commit.pk]) for commit in some.rows], some.more)
+    hits = [CommitHit(commit, names[commit.pk], by) for commit in some.rows]
+    return Hits(hits, some.more, some.looked_at_all)
+
+
+def _by_metarange_or_message(visible: MirrorQuerySet, text: str) -> tuple[Hits[Commit], str]:
+    """Among the commits that were seen last: no index leads there."""
+    first = _first_key(Commit.objects.all())
+    whole = not first or not Commit.objects.filter(pk__lte=first).exists()
+    rows = Commit.objects.filter(pk__gt=first, repository__in=visible.order_by().values("source"))
+    rows = rows.select_related("repository").order_by("-pk")
+    if len(text) >= LEAST_DIGITS:
+        by_metarange = _few(rows.filter(metarange_id__startswith=text.lower()), looked_at_all=whole)
+        if by_metarange.rows:
+            return by_metarange, "metarange"
+    return _few(rows.filter(message__icontains=text), looked_at_all=whole), "message"
 
 
 def _branches(visible: MirrorQuerySet, text: str) -> Hits[BranchHit]:
@@ -175,13 +219,18 @@ def _names(pairs: Iterable[tuple[int, str]]) -> dict[int, list[str]]:
 
 
 def _paths(visible: MirrorQuerySet, text: str) -> Hits[PathHit]:
-    """Mirrors that miss something with such a path: the longest known first."""
+    """Mirrors that miss something whose path holds the text, as it is written: the longest known first."""
     first = _first_key(Blocker.objects.all())
-    # Not startswith, which SQLite answers without regard to case.
+    # Not contains, which SQLite answers without regard to case.
     rows = Blocker.objects.needed().filter(pk__gt=first, mirror__in=visible.order_by().values("pk"))
-    rows = rows.alias(beginning=Substr("path", 1, len(text))).filter(beginning=text).order_by().values("mirror_id")
-    counted = rows.annotate(things=Count("pk"), oldest=Min("first_seen"), example=Min("path"))
+    rows = rows.alias(at=StrIndex("path", Value(text))).filter(at__gt=0).order_by().values("mirror_id")
+    counted = rows.annotate(things=Count("pk"), oldest=Min("first_seen"), example=Min("path"), deepest=Max("at"))
     some = list(counted.order_by("oldest", "mirror_id")[: FEW + 1])
     mirrors = Mirror.objects.select_related("source").in_bulk([row["mirror_id"] for row in some])
-    hits = [PathHit(mirrors[row.pop("mirror_id")], **row) for row in some[:FEW]]
+    hits = [_path_hit(mirrors[row["mirror_id"]], text, row) for row in some[:FEW]]
     return Hits(hits, len(some) > FEW, not first or not Blocker.objects.filter(pk__lte=first).exists())
+
+
+def _path_hit(mirror: Mirror, text: str, row: Mapping[str, Any]) -> PathHit:
+    prefix = text if row["deepest"] == 1 else row["example"] if row["things"] == 1 else ""
+    return PathHit(mirror, row["things"], row["oldest"], row["example"], prefix)

@@ -13,7 +13,10 @@ from django.views.decorators.http import require_safe
 from console.search.find import FEW, LOOKED, search, text_of
 from core.errors import Invalid
 from db import clock
+from exports.status.export import export_statuses
+from installations import contact
 from mirrors.models import Mirror
+from mirrors.status.mirror import brief_statuses
 from mirrors.views.tabs import may_see
 
 SHOWN = 200
@@ -36,6 +39,10 @@ def search_page(request: HttpRequest) -> HttpResponse:
     results = search(Mirror.objects.visible_to(request.user), text, request.user)
     if only := results.only_one(text):
         mirror, commit = only
-        return redirect("mirror_commit", mirror, commit) if commit else redirect("mirror", mirror)
+        return redirect("commit", commit) if commit else redirect("mirror", mirror)
+    now = context["now"]
+    states = {reading.mirror.pk: reading for reading in brief_statuses(results.mirrors.rows, now)}
+    told = {reading.export.pk: reading.told for reading in export_statuses(results.exports.rows, now)}
+    context |= {"states": states, "told": told, "silent": {one.region for one in contact.outages()}}
     call = f"{reverse('api-search')}?{urlencode({'q': text})}"
     return render(request, "search/search.html", context | {"q": text, "results": results, "call": call})

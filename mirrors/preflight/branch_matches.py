@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core.access.policies import repository_arn
 from core.errors import LakeMirrorError, NotFound
-from core.mirroring.branch_selection import Selection, check_selection
+from core.mirroring.branch_selection import ALL, Selection, check_selection
 from installations.probes import ask, is_name
+from mirrors.models import Repository
 from mirrors.preflight.questions import Plan, first_of_source
 from rbac import services as rbac
 
@@ -37,8 +39,17 @@ def branch_matches(*, actor: Any, plan: Plan) -> Matches:
         if isinstance(answer, LakeMirrorError):
             raise answer
     selection = Selection(answers["repository"].default_branch, plan.include, plan.exclude)
+    return _matches(selection, list(answers["branches"]))
+
+
+def known_matches(source: Repository, include: Sequence[str], exclude: Sequence[str]) -> Matches:
+    """The same of the branches that the source had when it was last looked at. Raises Invalid."""
+    names = list(source.branches.filter(gone_at=None).order_by("name").values_list("name", flat=True))
+    return _matches(Selection(source.default_branch, tuple(include) or ALL, tuple(exclude)), names)
+
+
+def _matches(selection: Selection, names: Sequence[str]) -> Matches:
     check_selection(selection)
-    names = list(answers["branches"])
     chosen = [name for name in names if name in selection]
     left_out = [name for name in names if name not in selection]
     return Matches(chosen, left_out, selection.warnings(names))

@@ -8,7 +8,7 @@ Two rounds of calls side by side: the second asks about what the first has found
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -22,6 +22,7 @@ from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
 from core.installations.replication_rights import UNTRIED
 from core.installations.unreplicated_objects import Namespaces, check_unreplicated
+from core.text.phrases import count
 from core.types import RepositoryInfo
 from db import clock
 from deployment.wiring import region_settings
@@ -47,11 +48,13 @@ class Preflight:
     checks: list[Check]
     as_of: datetime
     deciding: Collection[str] = decide.DECIDING
+    missing: Sequence[str] = ()
+    """Fields that nobody has filled in yet, so that what needs them was not checked."""
 
     @property
     def ok(self) -> bool:
         """Whether nothing failed, and what decides is known."""
-        return decide.passed(self.checks, self.deciding)
+        return not self.missing and decide.passed(self.checks, self.deciding)
 
     @property
     def groups(self) -> CheckGroups:
@@ -64,11 +67,13 @@ class Preflight:
         urgent, good = self.groups.urgent, self.groups.good
         failed = sum(check.state is CheckOutcome.FAILED for check in urgent)
         if failed:
-            return f"{failed} of {len(self.checks)} checks failed: what to do stands below each."
+            return f"{failed} of {count(len(self.checks), 'check')} failed: see below for what to do."
+        if self.missing:
+            return f"{count(len(good), 'check')} passed so far. Fill in {' and '.join(self.missing)} for the rest."
         if not self.ok:
-            return "Not everything that decides could be checked."
+            return "Some required checks could not be made: see below."
         others = f", {len(urgent)} to look at" if urgent else ""
-        return f"Nothing that was checked stands in the way: {len(good)} checks are in order{others}."
+        return f"Ready: {count(len(good), 'check')} passed{others}."
 
 
 def preflight(*, actor: Any, plan: Plan) -> Preflight:

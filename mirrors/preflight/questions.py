@@ -48,6 +48,9 @@ class Plan:
     exclude: tuple[str, ...] = ()
     tags: bool = False
     adopt: bool = False
+    depth: str = ""
+    rpo_seconds: str = ""
+    """These two ask nothing: they are only repeated in the call and the command that make what was typed."""
 
     @property
     def namespace(self) -> str:

@@ -73,7 +73,7 @@ def check_free(existing: RepositoryInfo | None, region: str, adopt: bool) -> Non
         raise Conflict(
             f"a repository named '{existing.id}' exists in {region}",
             field="name",
-            hint='If it is a read-only copy of this source, "adopt": true (or manage.py adopt) takes it over',
+            hint='If it is a read-only copy of this source, adopt it: under More settings, or by "adopt": true',
         )
 
 

@@ -20,7 +20,9 @@ from deployment import config
 from mirrors.preflight.branch_matches import branch_matches
 from mirrors.preflight.checks import preflight
 from mirrors.preflight.cost import NOT_COUNTED, preview_of_plan
+from mirrors.preflight.pick_lists import pick_lists
 from mirrors.preflight.questions import Plan
+from mirrors.preflight.typed_so_far import of_what_is_typed
 from mirrors.preflight.unreplicated import manifest, route_of_plan
 from mirrors.services import mirrors
 from mirrors.views.forms import MirrorForm
@@ -81,13 +83,13 @@ def _begin(request: HttpRequest) -> HttpResponse:
 
 def _make(request: HttpRequest, form: MirrorForm) -> HttpResponse:
     if not form.is_valid():
-        return _show(request, form, status=400)
+        return _show(request, form, status=400, check_now=True)
     try:
         mirror = mirrors.mirror_create(actor=request.user, **form.creation)
     except LakeMirrorError as error:
         form.refuse(error)
-        return _show(request, form, status=int(status_of(error) or 500))
-    messages.success(request, f"{mirror.name} is being made. Its branches appear as their commits arrive.")
+        return _show(request, form, status=int(status_of(error) or 500), check_now=True)
+    messages.success(request, f"Mirror {mirror.name} created. Its branches appear as their commits arrive.")
     return redirect("mirror", mirror.name)
 
 
@@ -106,7 +108,7 @@ def _show_part(request: HttpRequest, plan: Plan, part: str) -> HttpResponse:
 
 def _found(request: HttpRequest, plan: Plan, part: str) -> dict[str, Any]:
     """What a part of the page tells of a plan, or why it was refused; nothing until the repository is named."""
-    if not plan.source_repository:
+    if not plan.source_repository and part != "picks":
         return {}
     try:
         return PARTS[part](request.user, plan)
@@ -115,11 +117,15 @@ def _found(request: HttpRequest, plan: Plan, part: str) -> dict[str, Any]:
 
 
 def _checks(actor: Any, plan: Plan) -> dict[str, Any]:
-    return {"summary": preflight(actor=actor, plan=plan)}
+    return {"summary": of_what_is_typed(preflight(actor=actor, plan=plan), plan)}
 
 
 def _matches(actor: Any, plan: Plan) -> dict[str, Any]:
     return {"matches": branch_matches(actor=actor, plan=plan)}
+
+
+def _picks(actor: Any, plan: Plan) -> dict[str, Any]:
+    return {"picks": pick_lists(actor=actor, plan=plan)}
 
 
 def _cost(actor: Any, plan: Plan) -> dict[str, Any]:
@@ -127,7 +133,7 @@ def _cost(actor: Any, plan: Plan) -> dict[str, Any]:
     return {"cost": preview, "not_counted": NOT_COUNTED, "plan": plan, "cost_as_of": clock.now()}
 
 
-PARTS = {"preflight": _checks, "matches": _matches, "cost": _cost}
+PARTS = {"preflight": _checks, "matches": _matches, "cost": _cost, "picks": _picks}
 """By the id on the page, which its template is named for."""
 
 
@@ -135,7 +141,8 @@ PARTS = {"preflight": _checks, "matches": _matches, "cost": _cost}
 
 
 def _typed(request: HttpRequest, plan: Plan) -> dict[str, str]:
-    return {"api_call": api_call(request, plan), "command": creation_command(request, plan)}
+    matches = {"matches_url": reverse("mirror_new"), "matches_form": "new-mirror"}
+    return matches | {"api_call": api_call(request, plan), "command": creation_command(request, plan)}
 
 
 def api_call(request: HttpRequest, plan: Plan) -> str:
@@ -155,7 +162,9 @@ def creation_command(request: HttpRequest, plan: Plan) -> str:
     words = [plan.name or "NAME", "--repository", plan.source_repository or "REPOSITORY", "--region", plan.region]
     words += ["--storage-namespace", plan.storage_namespace or "S3-URI"]
     words += ["--source-region", plan.source_region if plan.source_region != config.current().region else "", *globs]
-    return command(request.build_absolute_uri("/").rstrip("/"), "create", *words, *(["--tags"] if plan.tags else []))
+    words += ["--validation-depth", plan.depth] if plan.depth else []
+    words += [option for option, given in (("--tags", plan.tags), ("--adopt", plan.adopt)) if given]
+    return command(request.build_absolute_uri("/").rstrip("/"), "create", *words)
 
 
 def _body(plan: Plan) -> dict[str, Any]:
@@ -164,4 +173,6 @@ def _body(plan: Plan) -> dict[str, Any]:
         body["source_region"] = plan.source_region
     if plan.include != ALL or plan.exclude:
         body["branches"] = {"include": list(plan.include), "exclude": list(plan.exclude)}
-    return body | ({"tags": True} if plan.tags else {})
+    lag = int(plan.rpo_seconds) if plan.rpo_seconds.isdecimal() else None
+    more = {"tags": plan.tags, "adopt": plan.adopt, "validation_depth": plan.depth, "rpo_seconds": lag}
+    return body | {name: value for name, value in more.items() if value}

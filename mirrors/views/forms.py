@@ -8,10 +8,12 @@ from typing import Any
 from django import forms
 
 from core.mirroring.branch_selection import ALL
+from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
 from core.text.phrases import SHORT_ID
 from deployment import config
 from installations.region_usage import region_facts
 from mirrors.preflight.questions import Plan
+from mirrors.views.settings_form import DEPTHS
 from web.forms import ServiceForm, lines
 
 
@@ -50,10 +52,27 @@ class MirrorForm(ServiceForm):
     )
 
     tags = forms.BooleanField(label="Mirror its tags too", required=False)
+    adopt = forms.BooleanField(
+        label="Adopt a read-only repository that exists already",
+        required=False,
+        help_text="Only if it is a read-only copy of this source, with this name and storage namespace.",
+    )
+    depth = forms.ChoiceField(
+        label="Validate objects by", required=False, choices=[("", "Default (presence, size and ETag)"), *DEPTHS]
+    )
+    rpo_seconds = forms.IntegerField(
+        label="Lag target, in seconds",
+        required=False,
+        min_value=1,
+        max_value=LONGEST_RPO,
+        help_text=f"A branch that is further behind is late. Empty: {in_words(LATE_AFTER.total_seconds())}.",
+    )
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         facts = {each.name: each for each in region_facts(config.current().regions)}
+        self.fields["source_repository"].widget.attrs["list"] = "pick-repositories"
+        self.fields["storage_namespace"].widget.attrs["list"] = "pick-namespaces"
         self.fields["source_region"].choices = list(facts.items())
         self.fields["region"].choices = [(region, facts[region]) for region in config.current().regions]
 
@@ -77,6 +96,9 @@ class MirrorForm(ServiceForm):
             include=tuple(lines(values["include"])) or ALL,
             exclude=tuple(lines(values["exclude"])),
             tags=bool(self["tags"].value()),
+            adopt=bool(self["adopt"].value()),
+            depth=values["depth"],
+            rpo_seconds=values["rpo_seconds"],
         )
 
     @property
@@ -85,7 +107,8 @@ class MirrorForm(ServiceForm):
         given = dict(self.cleaned_data)
         include, exclude = (lines(given.pop(name)) for name in ("include", "exclude"))
         chosen = {"selected": {"include": include or list(ALL), "exclude": exclude}, "tags": given.pop("tags")}
-        return given | {"settings": chosen}
+        more = {name: given.pop(name) for name in ("depth", "rpo_seconds")}
+        return given | {"settings": chosen | {name: value for name, value in more.items() if value}}
 
 
 def likely_region() -> str:

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -17,6 +18,7 @@ from core.mirroring.branch_selection import OnUnselect
 from core.text.phrases import count
 from deployment import config
 from mirrors.models import Mirror
+from mirrors.preflight.branch_matches import known_matches
 from mirrors.services import settings
 from mirrors.services.webhook_file import webhook_file
 from mirrors.status.mirror import mirror_statuses
@@ -26,8 +28,10 @@ from rbac import services as rbac
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from web.errors import status_of
 from web.etags import Seen
+from web.forms import lines
 
 NAMED = 5
+MATCHES = "matches"
 
 
 @never_cache
@@ -37,6 +41,8 @@ NAMED = 5
 def mirror_settings(request: HttpRequest, name: str) -> HttpResponse:
     """The form of a mirror's settings, and the file by which its source tells of changes."""
     mirror = find_visible(request, name)
+    if request.htmx.target == MATCHES:
+        return render(request, "mirrors/_matches.html", _matches(mirror, SettingsForm(request.POST)))
     if request.method != "POST":
         given = take(request)
         if given is not None:
@@ -78,7 +84,7 @@ def _save(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpRespo
     except LakeMirrorError as error:
         form.refuse(error)
         return _show(request, mirror, form, status=int(status_of(error) or 500))
-    messages.success(request, "Queued: the settings are saved, and what follows from them is done now.")
+    messages.success(request, "Settings saved, applying.")
     return redirect("mirror_settings", mirror.name)
 
 
@@ -99,9 +105,20 @@ def _show(request: HttpRequest, mirror: Mirror, form: SettingsForm, status: int 
         "webhook": _webhook(request, mirror),
         "secret_variable": SECRET_VARIABLE,
         "hook_secret": config.current().hook_secret(mirror.source.region) if changer else "",
+        **_matches(mirror, form),
         **more,
     }
     return show_tab(request, mirror_statuses([mirror])[0], "mirror_settings", context, status=status)
+
+
+def _matches(mirror: Mirror, form: SettingsForm) -> dict[str, Any]:
+    """Which of the branches that were seen at the source the globs choose, and what may be meant otherwise."""
+    include, exclude = (lines(str(form[name].value() or "")) for name in ("include", "exclude"))
+    shared = {"matches_url": reverse("mirror_settings", args=[mirror.name]), "matches_form": "settings-form"}
+    try:
+        return shared | {"matches": known_matches(mirror.source, include, exclude)}
+    except LakeMirrorError as error:
+        return shared | {"matches_refused": str(error)}
 
 
 def _webhook(request: HttpRequest, mirror: Mirror) -> str:

@@ -19,10 +19,10 @@ from mirrors.services.settings_etag import etag_of
 from web.forms import ServiceForm, lines, shown, values_seen
 
 DEPTHS = [
-    (Depth.PRESENCE.value, "presence"),
-    (Depth.SIZE.value, "presence and size"),
-    (Depth.ETAG.value, "presence, size and ETag"),
-    (Depth.CONTENT.value, "presence, size, ETag and content: objects are read"),
+    (Depth.PRESENCE.value, "Presence"),
+    (Depth.SIZE.value, "Presence and size"),
+    (Depth.ETAG.value, "Presence, size and ETag"),
+    (Depth.CONTENT.value, "Presence, size, ETag and content (objects are read)"),
 ]
 
 
@@ -42,50 +42,50 @@ class SettingsForm(ServiceForm):
         help_text="One name or glob a line, like tmp-*.",
     )
     on_unselect = forms.ChoiceField(
-        label="Branches that are no longer mirrored",
+        label="Branches no longer selected",
         required=False,
         choices=[
-            ("", "Choose what becomes of them"),
-            (OnUnselect.KEEP.value, "stay at the mirror as they are"),
-            (OnUnselect.DELETE.value, "are deleted at the mirror"),
+            ("", "Choose…"),
+            (OnUnselect.KEEP.value, "Keep them at the mirror as they are"),
+            (OnUnselect.DELETE.value, "Delete them at the mirror"),
         ],
     )
     tags = forms.BooleanField(label="Mirror its tags too", required=False)
     depth = forms.ChoiceField(
-        label="Objects are checked by",
+        label="Validate objects by",
         choices=DEPTHS,
-        help_text="What has been checked less deeply is checked again.",
+        help_text="A deeper setting validates everything again.",
     )
     content_sample = forms.FloatField(
-        label="Share of the objects that is read",
-        help_text="From above 0 to 1; it counts when content is checked.",
+        label="Share of objects to read",
+        help_text="Above 0, up to 1. Used when content is validated.",
     )
     imported = forms.ChoiceField(
         label="Imported objects",
         choices=[
-            (Imported.BLOCK.value, "keep a commit back"),
-            (Imported.ALLOW.value, "are checked where they lie"),
+            (Imported.BLOCK.value, "Block: a commit that names them is not mirrored"),
+            (Imported.ALLOW.value, "Check them where they are"),
         ],
     )
     repair_tampering = forms.ChoiceField(
-        label="Uncommitted changes by others",
-        choices=[(Repair.REPORT.value, "are shown"), (Repair.AUTO.value, "are undone at once")],
+        label="Drift (uncommitted changes at the mirror)",
+        choices=[(Repair.REPORT.value, "Report"), (Repair.AUTO.value, "Revert at once")],
     )
     first_sync = forms.ChoiceField(
         label="First copy",
         choices=[
-            (FirstSync.EXACT.value, "shows nothing until the first head that was seen is complete"),
-            (FirstSync.INFERRED.value, "shows older commits until the first head that was seen is complete"),
+            (FirstSync.EXACT.value, "Hide until the first full copy"),
+            (FirstSync.INFERRED.value, "Show older commits until the first full copy"),
         ],
     )
     rpo_seconds = forms.IntegerField(
-        label="Target for lag, in seconds",
+        label="Lag target, in seconds",
         required=False,
         min_value=1,
         max_value=LONGEST_RPO,
-        help_text=f"A branch that is later is late. Empty: {in_words(LATE_AFTER.total_seconds())}.",
+        help_text=f"A branch that is further behind is late. Empty: {in_words(LATE_AFTER.total_seconds())}.",
     )
-    paused = forms.BooleanField(label="Paused: no branch is moved", required=False)
+    paused = forms.BooleanField(label="Paused: branches are not moved", required=False)
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
     was = forms.CharField(required=False, widget=forms.HiddenInput)
 

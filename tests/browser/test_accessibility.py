@@ -40,6 +40,7 @@ CASES = {
     "mirror_commit": [f"{MIRROR}commits/{{commit}}/", f"{MIRROR}commits/{{promoted}}/"],
     "mirror_backlog": [f"{MIRROR}backlog/", f"{MIRROR}backlog/?reason=object-missing", "/mirrors/models-eu/backlog/"],
     "mirror_runs": [f"{MIRROR}runs/", "/mirrors/models-eu/runs/"],
+    "commit": ["/commits/{commit}/"],
     "search": ["/search/?q=orders", "/search/?q=", "/search/?q=none"],
     "job_log": ["/jobs/duty-{duty}/log/"],
     "commit_repair": [f"{MIRROR}commits/{{commit}}/repair/"],
@@ -180,7 +181,7 @@ def test_pages_of_who_is_nobody_or_may_nothing(page: Page, outsider: Any) -> Non
 
 
 def test_forms_that_were_refused_and_answers_to_clicks(olga: Page, company: Any, owner: Any) -> None:
-    for address, button in ((NEW, "Make the mirror"), (f"{MIRROR}delete/", "Delete this mirror")):
+    for address, button in ((NEW, "Create mirror"), (f"{MIRROR}delete/", "Delete this mirror")):
         olga.goto(address)
         olga.get_by_role("button", name=button).click()
         expect(olga.get_by_role("alert")).to_be_visible()

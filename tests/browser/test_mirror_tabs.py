@@ -110,10 +110,10 @@ def test_the_parts_follow_each_other_in_place_and_have_addresses(olga: Page, com
 
 def test_settings_are_saved(olga: Page, company: Any) -> None:
     olga.goto(f"{MIRROR}settings/")
-    olga.get_by_label("Target for lag, in seconds").fill("900")
+    olga.get_by_label("Lag target, in seconds").fill("900")
     olga.get_by_role("button", name="Save").click()
-    expect(olga.locator("#notices")).to_contain_text("Queued: the settings are saved")
-    expect(olga.get_by_label("Target for lag, in seconds")).to_have_value("900")
+    expect(olga.locator("#notices")).to_contain_text("Settings saved, applying")
+    expect(olga.get_by_label("Lag target, in seconds")).to_have_value("900")
     tab(olga, "Audit").click()
     expect(olga.get_by_role("row", name="Changed settings")).to_contain_text("rpo seconds: none → 900")
 
@@ -127,10 +127,10 @@ def test_a_poll_takes_nothing_that_is_being_typed_and_a_stale_form_comes_back_wi
     with olga.expect_response(lambda answer: answer.request.method == "GET"):
         olga.evaluate("htmx.trigger('#live', 'refresh')")
     olga.get_by_role("button", name="Save").click()
-    expect(olga.get_by_role("alert")).to_contain_text("Target for lag, in seconds: none → 60")
+    expect(olga.get_by_role("alert")).to_contain_text("Lag target, in seconds: none → 60")
     expect(olga.get_by_label("Branches to leave out")).to_have_value("tmp-*")
     olga.get_by_role("button", name="Save").click()
-    expect(olga.locator("#notices")).to_contain_text("settings are saved")
+    expect(olga.locator("#notices")).to_contain_text("Settings saved")
     assert Mirror.objects.get(name="analytics-eu").rpo_seconds == 60
 
 

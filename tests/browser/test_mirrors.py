@@ -258,13 +258,13 @@ def test_a_form_makes_a_mirror_after_its_error_was_mended(olga: Page, lm: Deploy
     olga.get_by_label("Repository", exact=True).fill("lake")
     olga.get_by_label("Name of the mirror").fill("Lake EU")
     olga.get_by_label("Storage namespace").fill("s3://dst/lake")
-    olga.get_by_role("button", name="Make the mirror").click()
+    olga.get_by_role("button", name="Create mirror").click()
     expect(olga.get_by_role("alert")).to_contain_text("can't name a mirror")
     expect(olga.get_by_label("Storage namespace")).to_have_value("s3://dst/lake")
     olga.get_by_label("Name of the mirror").fill("lake-eu")
-    olga.get_by_role("button", name="Make the mirror").click()
+    olga.get_by_role("button", name="Create mirror").click()
     expect(olga.get_by_role("heading", level=1)).to_have_text("lake-eu")
-    expect(olga.get_by_role("status")).to_contain_text("lake-eu is being made")
+    expect(olga.get_by_role("status")).to_contain_text("Mirror lake-eu created")
 
 
 def test_a_made_mirror_catches_up_before_ones_eyes(olga: Page, lm: Deployment) -> None:
@@ -303,7 +303,7 @@ def test_everything_works_without_scripts(plain: Page, company: Any, lm: Deploym
     plain.get_by_label("Repository", exact=True).fill("lake")
     plain.get_by_label("Name of the mirror").fill("lake-eu")
     plain.get_by_label("Storage namespace").fill("s3://dst/lake")
-    plain.get_by_role("button", name="Make the mirror").click()
+    plain.get_by_role("button", name="Create mirror").click()
     expect(plain.get_by_role("heading", level=1)).to_have_text("lake-eu")
 
 

@@ -88,13 +88,13 @@ def test_a_new_mirror_that_was_sent_comes_back(name: str, request: pytest.Fixtur
     page = request.getfixturevalue(name)
     type_new(page)
     end_session()
-    press(page, "Make the mirror")
+    press(page, "Create mirror")
     sign_in_again(page)
     expect_new(page)
     if name == "olga":
         expect(page.get_by_role("region", name="Checks")).to_contain_text("in order")
     assert not Mirror.objects.exists()
-    press(page, "Make the mirror")
+    press(page, "Create mirror")
     expect(page.get_by_role("heading", level=1)).to_have_text("lake-eu")
 
 
@@ -120,7 +120,7 @@ def test_settings_that_were_sent_come_back(name: str, request: pytest.FixtureReq
     expect(page.locator("#notices")).to_contain_text(KEPT)
     expect(field(page, "Branches to leave out")).to_have_value("tmp-*")
     press(page, "Save")
-    expect(page.locator("#notices")).to_contain_text("the settings are saved")
+    expect(page.locator("#notices")).to_contain_text("Settings saved")
     assert Mirror.objects.get(name="analytics-eu").selected["exclude"] == ["tmp-*"]
 
 
@@ -136,9 +136,9 @@ def test_settings_that_were_being_typed_come_back_and_others_changes_are_told(ol
     expect(field(olga, "Branches to leave out")).to_have_value("tmp-*")
     expect(field(olga, "Mirror its tags too")).to_be_checked()
     press(olga, "Save")
-    expect(olga.get_by_role("alert")).to_contain_text("Target for lag, in seconds: none → 60")
+    expect(olga.get_by_role("alert")).to_contain_text("Lag target, in seconds: none → 60")
     press(olga, "Save")
-    expect(olga.locator("#notices")).to_contain_text("the settings are saved")
+    expect(olga.locator("#notices")).to_contain_text("Settings saved")
     stored = Mirror.objects.get(name="analytics-eu")
     assert (stored.selected["exclude"], stored.tags, stored.rpo_seconds) == (["tmp-*"], True, 60)
 
@@ -149,7 +149,7 @@ def test_settings_that_nobody_touched_are_shown_as_they_are(olga: Page, company:
     poll(olga)
     Mirror.objects.filter(name="analytics-eu").update(rpo_seconds=60)
     sign_in_again(olga)
-    expect(field(olga, "Target for lag, in seconds")).to_have_value("60")
+    expect(field(olga, "Lag target, in seconds")).to_have_value("60")
     expect(olga.locator("#notices")).not_to_contain_text(KEPT)
 
 
@@ -164,7 +164,7 @@ def test_who_signs_in_in_another_tab_goes_on_in_the_first(olga: Page, company: A
     press(olga, "Save")
     expect(olga.locator("#notices")).to_contain_text(KEPT)
     press(olga, "Save")
-    expect(olga.locator("#notices")).to_contain_text("the settings are saved")
+    expect(olga.locator("#notices")).to_contain_text("Settings saved")
 
 
 # Two tabs
@@ -174,16 +174,16 @@ def test_settings_edited_in_two_tabs_lose_nothing_of_either(olga: Page, company:
     other = olga.context.new_page()
     for page in (olga, other):
         page.goto(SETTINGS)
-    field(olga, "Target for lag, in seconds").fill("900")
+    field(olga, "Lag target, in seconds").fill("900")
     field(other, "Branches to leave out").fill("tmp-*")
     press(olga, "Save")
-    expect(olga.locator("#notices")).to_contain_text("the settings are saved")
+    expect(olga.locator("#notices")).to_contain_text("Settings saved")
     press(other, "Save")
     expect(other.get_by_role("alert")).to_contain_text("somebody has changed these settings")
     expect(other.get_by_role("alert")).to_contain_text("none → 900")
     expect(field(other, "Branches to leave out")).to_have_value("tmp-*")
     press(other, "Save")
-    expect(other.locator("#notices")).to_contain_text("the settings are saved")
+    expect(other.locator("#notices")).to_contain_text("Settings saved")
     stored = Mirror.objects.get(name="analytics-eu")
     assert (stored.rpo_seconds, stored.selected["exclude"]) == (900, ["tmp-*"])
 
@@ -230,7 +230,7 @@ def test_going_back_takes_filters_away_one_by_one(olga: Page, company: Any) -> N
 
 def test_going_back_to_a_form_that_was_sent_makes_no_second_mirror(olga: Page, lm: Deployment) -> None:
     type_new(olga)
-    press(olga, "Make the mirror")
+    press(olga, "Create mirror")
     expect(olga.get_by_role("heading", level=1)).to_have_text("lake-eu")
     olga.go_back()
     expect(olga.get_by_role("heading", level=1)).to_have_text("New mirror")
@@ -243,7 +243,7 @@ def test_two_clicks_send_a_form_once(olga: Page, lm: Deployment) -> None:
     type_new(olga)
     posts: list[str] = []
     olga.on("request", lambda one: posts.append(one.url) if one.is_navigation_request() else None)
-    olga.get_by_role("button", name="Make the mirror").dblclick()
+    olga.get_by_role("button", name="Create mirror").dblclick()
     expect(olga.get_by_role("heading", level=1)).to_have_text("lake-eu")
     assert len([url for url in posts if url.endswith(NEW)]) == 1
 

@@ -18,7 +18,9 @@ from console.search.find import named_commits
 from mirrors.models import Blocker, Commit, Mirror, SourceBranch
 from rbac.models import User
 from tests.api import Api
+from tests.exports.test_pages import an_export
 from tests.mirrors.factories import Line, at_mirror, block, make_commit, make_company, make_mirror, make_repository
+from tests.mirrors.harness import Deployment
 from tests.mirrors.page_text import text
 
 pytestmark = pytest.mark.django_db
@@ -79,7 +81,30 @@ def test_a_path_or_its_beginning_tells_which_mirrors_miss_it(api: Api, company: 
     assert (hit["mirror"], hit["blockers"], hit["example"]) == ("analytics-eu", 3, ORDERS)
     assert sorted(ids(api, "orders/", "missing")) == ["analytics-eu", "orders-eu"]
     assert ids(api, "Orders/", "missing") == []
-    assert ids(api, "day=2026", "missing") == []
+    assert ids(api, "part-00017", "missing") == ["analytics-eu"]
+    (hit,) = found(api, "day=2026")["missing"]["results"]
+    assert (hit["mirror"], hit["blockers"]) == ("analytics-eu", 3)
+
+
+def test_a_commit_is_found_by_its_message_and_by_its_metarange(api: Api, company: dict[str, Mirror]) -> None:
+    row = company["models-eu"].commits.select_related("commit").first()
+    assert row is not None
+    Commit.objects.filter(pk=row.commit_id).update(message="Backfill of the Orders table", metarange_id="ab12cd" * 10)
+    (hit,) = found(api, "the orders tab")["commits"]["results"]
+    assert (hit["id"], hit["found_by"]) == (row.commit.sha, "message")
+    (hit,) = found(api, "AB12CDab")["commits"]["results"]
+    assert (hit["id"], hit["found_by"], hit["metarange_id"][:6]) == (row.commit.sha, "metarange", "ab12cd")
+
+
+def test_regions_and_users_are_found_by_who_may_list_them(
+    api: Api, olga: Client, teammate: User, lm: Deployment
+) -> None:
+    assert ids(api, "EU-WEST", "regions") == ["eu-west-1"]
+    assert ids(api, "olg", "users") == ["olga"]
+    page = look(olga, "eu-west").content.decode()
+    assert 'href="/installations/eu-west-1/"' in page
+    hidden = found(Api(teammate), "olg")
+    assert hidden["users"]["results"] == []
 
 
 def test_what_is_gone_is_not_found(api: Api, company: dict[str, Mirror]) -> None:
@@ -102,17 +127,60 @@ def test_who_may_see_nothing_finds_nothing(outsider: User, client: Client, compa
 
 def test_a_whole_id_leads_to_its_page(olga: Client, company: dict[str, Mirror]) -> None:
     sha = company["models-eu"].commits.values_list("commit__sha", flat=True)[0]
-    assert look(olga, sha)["Location"] == f"/mirrors/models-eu/commits/{sha}/"
-    assert look(olga, f" {sha.upper()} ")["Location"] == f"/mirrors/models-eu/commits/{sha}/"
+    assert look(olga, sha)["Location"] == f"/commits/{sha}/"
+    assert look(olga, f" {sha.upper()} ")["Location"] == f"/commits/{sha}/"
     assert look(olga, "models-eu")["Location"] == "/mirrors/models-eu/"
     part = look(olga, sha[:63])
     assert part.status_code == 200 and f"/mirrors/models-eu/commits/{sha}/" in part.content.decode()
 
 
-def test_a_whole_id_at_two_mirrors_leaves_the_choice(olga: Client, company: dict[str, Mirror]) -> None:
+def test_a_whole_id_at_two_mirrors_leads_to_all_of_them(olga: Client, company: dict[str, Mirror]) -> None:
     row = company["models-eu"].commits.select_related("commit")[0]
     at_mirror(make_mirror("models-ap", company["models-eu"].source, now=NOW), row.commit, "complete", now=NOW)
-    assert "at models-ap models-eu" in text(look(olga, row.commit.sha))
+    assert "at models-ap models-eu" in text(look(olga, row.commit.sha[:20]))
+    page = olga.get(look(olga, row.commit.sha)["Location"])
+    said = text(page)
+    assert "models-ap" in said and "models-eu" in said and "models, source" in said and "None" not in said
+
+
+# A commit wherever it is
+
+
+def test_the_page_of_a_commit_tells_where_it_is_readable_and_what_it_waits_for(
+    olga: Client, company: dict[str, Mirror]
+) -> None:
+    commit = company["analytics-eu"].commits.select_related("commit").filter(data="waiting").order_by("pk").first()
+    assert commit is not None
+    page = olga.get(f"/commits/{commit.commit.sha}/")
+    said = text(page)
+    assert "Readable in" in said and "eu-west-1" in said and "us-east-1" in said
+    places = {row.place.role: row for row in page.context["places"]}
+    assert (places["source"].place.readable.answer, places["mirror"].place.readable.answer) == (True, False)
+    assert str(places["mirror"].explanation) in said and "None" not in said
+    assert olga.get(f"/commits/{commit.commit.sha[:8]}/")["Location"] == f"/commits/{commit.commit.sha}/"
+    assert olga.get(f"/commits/{'0' * 64}/").status_code == 404
+
+
+def test_the_page_of_a_commit_names_exports_that_hold_it_also_without_a_mirror(olga: Client, teammate: User) -> None:
+    export = an_export(state="exported-successfully", last_success_ref="ab" * 32, succeeded_at=NOW)
+    said = text(olga.get(f"/commits/{'ab' * 32}/"))
+    assert "No mirror has this commit." in said and f"analytics · main {export.path}" in said
+
+
+def test_the_number_of_queries_stays_with_mirrors(olga: Client, company: dict[str, Mirror]) -> None:
+    row = company["models-eu"].commits.select_related("commit")[0]
+
+    def asked() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert olga.get(f"/commits/{row.commit.sha}/").status_code == 200
+        return len(captured)
+
+    at_mirror(make_mirror("models-a", company["models-eu"].source, now=NOW), row.commit, "complete", now=NOW)
+    few = asked()
+    for number in range(5):
+        made = make_mirror(f"models-b{number}", company["models-eu"].source, region="ap-southeast-2", now=NOW)
+        at_mirror(made, row.commit, "complete", now=NOW)
+    assert asked() <= few
 
 
 def test_a_name_that_others_hold_too_leaves_the_choice(olga: Client, company: dict[str, Mirror]) -> None:
@@ -127,17 +195,17 @@ def test_the_page_groups_what_it_found_by_kind(olga: Client, company: dict[str, 
     page = look(olga, "orders")
     said = text(page)
     assert "Repositories 1 orders in us-east-1" in said
-    assert "orders-eu in eu-west-1, of orders in us-east-1" in said
-    assert "Missing or wrong 2 mirrors" in said and f"misses 3 things, the first since 09:02:38: {ORDERS}" in said
+    assert "in eu-west-1, of orders in us-east-1" in said
+    assert "Missing files 2 mirrors" in said and f"is missing 3 files, the first since 09:02:38: {ORDERS}" in said
     assert 'href="/mirrors/analytics-eu/backlog/?prefix=orders"' in page.content.decode()
-    assert "Nothing that you may see is called, or begins with, zebra." in text(look(olga, "zebra"))
+    assert "No results for zebra." in text(look(olga, "zebra"))
     assert "None" not in said
 
 
 def test_every_page_has_the_box(olga: Client, company: dict[str, Mirror]) -> None:
     for address in ("/", "/mirrors/", "/mirrors/lab-eu/", "/jobs/", "/search/"):
         assert 'action="/search/"' in olga.get(address).content.decode()
-    assert "Repositories, mirrors and branches are found by a part of their name" in text(olga.get("/search/"))
+    assert "Search regions, repositories, mirrors, branches, exports and users by" in text(olga.get("/search/"))
 
 
 # Ugly input
@@ -145,7 +213,12 @@ def test_every_page_has_the_box(olga: Client, company: dict[str, Mirror]) -> Non
 
 @pytest.mark.parametrize(
     ("q", "told"),
-    [("", "nothing to look for"), ("  ", "nothing to look for"), ("a\0b", "NUL"), ("x" * 10_000, "1,024 characters")],
+    [
+        ("", "nothing to search for"),
+        ("  ", "nothing to search for"),
+        ("a\0b", "NUL"),
+        ("x" * 10_000, "1,024 characters"),
+    ],
 )
 def test_what_can_be_no_name_is_told(olga: Client, api: Api, q: str, told: str) -> None:
     status, answer = api.call("GET", f"/service/replication/v1/search?q={quote(q)}")
@@ -201,7 +274,7 @@ def test_only_the_last_rows_are_gone_through_and_the_page_says_so(
     Blocker.objects.filter(path=ORDERS).update(path="early/x")
     answer = found(api, "early/")
     assert answer["missing"] == {"results": [], "has_more": False, "looked_at_all": False}
-    assert "among what mirrors miss: the last 200,000 of these" in text(look(olga, "early/"))
+    assert "Only missing files can be found by path, of these the last 200,000" in text(look(olga, "early/"))
     assert ids(api, "features_v", "branches") == []
     assert ids(api, "features_v2", "branches") == ["features_v2"]
 

@@ -100,6 +100,7 @@ def test_a_failed_export_says_why_and_offers_repair(olga: Client) -> None:
     for told in ("12 tasks failed: access denied", "click Repair", "9f31c0aa", "orders/a b+c%2F#?.csv", r"bad\xff"):
         assert told in page
     assert "signalled_errors: 12" in page and "1 held back" in page
+    assert f'href="/commits/{HEAD}/"' in page
     assert page.count("403 AccessDenied") == 1 and "no UTF-8" in page  # what is the same of all is said once
     assert '<span class="state bad">' in page and "</svg>Failed</span>" in page and "export-failed</td>" not in page
     assert 'id="export_repair"' in page and 'id="export_run"' not in page

@@ -87,7 +87,7 @@ mirrors.see: GET api-commits, GET api-commit, GET api-runs, GET api-run, GET api
 mirrors.see: GET api-metrics, GET api-gc-safety, GET api-loss, GET api-certificate, GET api-blockers
 mirrors.see: GET api-validations, GET api-validation, GET api-waivers, GET api-waiver
 mirrors.see: GET api-mirror-policy
-mirrors.see: GET home, GET search, GET jobs, GET job_log, GET mirrors, GET mirror, GET mirror_commits
+mirrors.see: GET home, GET search, GET commit, GET jobs, GET job_log, GET mirrors, GET mirror, GET mirror_commits
 mirrors.see: GET mirror_commit, GET commit_repair, GET mirror_waivers, GET mirror_backlog, GET mirror_runs
 mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_new, GET mirror_delete
 mirrors.see: POST mirrors_change, GET api-preflight, GET api-preview, GET api-planned-unreplicated

@@ -85,7 +85,7 @@ def test_settings_that_were_typed_come_back_over_what_others_chose(client: Clien
     assert sign_in(client, refused)["Location"] == SETTINGS
     page = client.get(SETTINGS)
     assert KEPT in text(page)
-    assert "Target for lag, in seconds: none → 60" in text(page)
+    assert "Lag target, in seconds: none → 60" in text(page)
     assert (fields(page)["exclude"], fields(page)["rpo_seconds"]) == ("tmp-*", "60")
     assert Mirror.objects.get(name="analytics-eu").selected["exclude"] == []
 

@@ -161,6 +161,16 @@ def commit_id(value: str, what: str = "commit id", mirror: str = "") -> SafeStri
 
 
 @register.simple_tag
+def commit_anywhere(value: str) -> SafeString:
+    """The same, leading to the page that tells where the commit is."""
+    if not value:
+        return commit_id(value)
+    shown = format_html('<code title="{}">{}</code>', value, value[:SHORT_ID])
+    link = format_html('<a href="{}">{}</a>', reverse("commit", args=[value]), shown)
+    return format_html('<span class="id">{}{}</span>', link, copy_button(value, "commit id"))
+
+
+@register.simple_tag
 def commit_link(mirror: Any, value: str, what: str = "commit id") -> SafeString:
     """The same, leading to the commit's page."""
     return commit_id(value, what, mirror.name)

@@ -55,14 +55,14 @@ def call_of(answer: HttpResponse) -> list[str]:
 
 def test_checks_are_said_while_one_types_and_nothing_is_made(olga: Client, lm: Deployment) -> None:
     answer = part(olga, "preflight")
-    assert "Nothing that was checked stands in the way" in text(answer)
+    assert "Ready: " in text(answer)
     assert "9 rights not known" in text(answer)
     assert not Mirror.objects.exists()
 
 
 def test_what_failed_comes_first_with_its_fix(olga: Client, lm: Deployment) -> None:
     said = text(part(olga, "preflight", storage_namespace="s3://src/lake/in"))
-    assert re.search(r"\d of \d+ checks failed: what to do stands below each", said)
+    assert re.search(r"\d of \d+ checks failed: see below for what to do", said)
     order = ["overlaps the source's s3://src/lake", "Choose a place of its own", "in order", "nothing was stored"]
     assert [said.index(words) for words in order] == sorted(said.index(words) for words in order)
 
@@ -77,7 +77,6 @@ def test_nothing_is_asked_before_the_repository_is_named(olga: Client, lm: Deplo
 def test_half_of_the_fields_are_checked_too(olga: Client, lm: Deployment) -> None:
     said = text(part(olga, "preflight", name="", storage_namespace=""))
     assert "'lake' is there, and main is at" in said
-    assert "'' can't name a mirror" in said
 
 
 def test_who_may_not_make_it_is_told_which_right_is_missing(teammate: User, client: Client, lm: Deployment) -> None:
@@ -239,3 +238,40 @@ def test_the_page_costs_the_same_whatever_there_is(olga: Client) -> None:
 def test_a_refused_form_keeps_the_chosen_region(olga: Client, lm: Deployment) -> None:
     page = olga.post(NEW, TYPED | {"name": "", "region": "ap-southeast-2"}).content.decode()
     assert re.search(r'name="region" value="ap-southeast-2"[^>]*checked', page)
+
+
+# What helps to fill it in
+
+
+def test_what_is_still_empty_is_no_failure(olga: Client, lm: Deployment) -> None:
+    said = text(part(olga, "preflight", name="", storage_namespace=""))
+    assert "''" not in said and "can't name a mirror" not in said and "is no storage namespace" not in said
+    assert "Fill in the name of the mirror and the storage namespace for the rest." in said
+    assert "Fill in the storage namespace for the rest." in text(part(olga, "preflight", storage_namespace=""))
+
+
+def test_repositories_and_buckets_are_suggested(olga: Client, lm: Deployment) -> None:
+    page = part(olga, "picks", source_repository="").content.decode()
+    assert '<option value="lake">' in page and "load" not in page
+    assert 'hx-trigger="load, change' in olga.get(NEW).content.decode()
+    lm.us.down = True
+    assert part(olga, "picks").status_code == 200
+
+
+def test_only_repositories_that_one_may_mirror_are_suggested(teammate: User, client: Client, lm: Deployment) -> None:
+    client.force_login(teammate)
+    assert '<option value="lake">' not in part(client, "picks").content.decode()
+
+
+def test_a_refused_form_is_checked_again_at_once(olga: Client, lm: Deployment) -> None:
+    page = olga.post(NEW, {**TYPED, "name": ""})
+    assert page.status_code == 400 and page.content.decode().count(", load") == 3
+
+
+def test_depth_lag_target_and_adoption_are_chosen_on_the_page(olga: Client, lm: Deployment) -> None:
+    chosen = {"depth": "size", "rpo_seconds": "900"}
+    call = " ".join(call_of(part(olga, "preflight", adopt="on", **chosen)))
+    assert '"adopt": true' in call and '"validation_depth": "size"' in call and '"rpo_seconds": 900' in call
+    assert olga.post(NEW, {**TYPED, **chosen}).status_code == 302
+    mirror = Mirror.objects.get()
+    assert (mirror.depth, mirror.rpo_seconds) == ("size", 900)

@@ -232,7 +232,7 @@ def test_what_is_being_prepared_is_told_on_every_page(olga: Client, monkeypatch:
 def test_a_form_makes_a_mirror_and_says_so(olga: Client, lm: Deployment) -> None:
     answer = olga.post("/mirrors/new/", TYPED, follow=True)
     assert answer.redirect_chain == [("/mirrors/lake-eu/", 302)]
-    assert "lake-eu is being made" in text(answer)
+    assert "Mirror lake-eu created" in text(answer)
     assert "New: the repository in eu-west-1 is being made." in text(answer)
     assert AuditEvent.objects.filter(actor="olga", action="fs:MirrorRepository").exists()
 

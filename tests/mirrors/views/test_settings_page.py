@@ -54,7 +54,7 @@ def opened(client: Client) -> dict[str, str]:
 def test_what_is_saved_is_told_and_audited(olga: Client, mirror: Mirror) -> None:
     form = opened(olga) | {"rpo_seconds": "900", "tags": "on", "depth": "size", "repair_tampering": "auto"}
     answer = olga.post(SETTINGS, form, follow=True)
-    assert "Queued: the settings are saved" in text(answer)
+    assert "Settings saved, applying" in text(answer)
     mirror.refresh_from_db()
     assert (mirror.rpo_seconds, mirror.tags, mirror.depth, mirror.repair_tampering) == (900, True, "size", "auto")
     assert AuditEvent.objects.get(actor="olga").before["depth"] == "etag"
@@ -109,8 +109,8 @@ def test_a_stale_form_says_what_changed_and_keeps_what_was_typed(olga: Client, m
     assert answer.status_code == 412
     said = text(answer)
     assert "Nothing was saved: somebody has changed these settings" in said
-    assert "Target for lag, in seconds: none → 900" in said
-    assert "Imported objects: keep a commit back → are checked where they lie" in said
+    assert "Lag target, in seconds: none → 900" in said
+    assert "Imported objects: Block: a commit that names them is not mirrored → Check them where they are" in said
     assert 'value="60"' in page and "tmp-*" in page
     assert '<option value="allow" selected' in page
     mirror.refresh_from_db()
@@ -163,3 +163,11 @@ def test_who_may_only_look_sees_settings_but_no_secret(teammate: User, client: C
     assert "<fieldset disabled>" in answer.content.decode()
     assert file in text(answer) and variable.partition("=")[2] not in answer.content.decode()
     assert client.post(SETTINGS, opened(client) | {"rpo_seconds": "5"}).status_code == 403
+
+
+def test_branches_that_match_are_told_while_one_types(olga: Client, mirror: Mirror) -> None:
+    assert "would be mirrored" in text(olga.get(SETTINGS))
+    answer = olga.post(SETTINGS, {"include": "prcing-*"}, headers={"HX-Request": "true", "HX-Target": "matches"})
+    assert "'prcing-*' matches no branch now" in text(answer) and "<html" not in answer.content.decode()
+    wrong = olga.post(SETTINGS, {"include": "[a"}, headers={"HX-Request": "true", "HX-Target": "matches"})
+    assert wrong.status_code == 200
