@@ -8,6 +8,7 @@ from lakemirror import __version__
 from lakemirror.commands import (
     channels,
     details,
+    edit,
     exports,
     lifecycle,
     notifications,
@@ -43,6 +44,7 @@ COMMANDS = (
     details.manifest,
     details.waivers,
     lifecycle.create,
+    edit.edit,
     lifecycle.pause,
     lifecycle.resume,
     lifecycle.sync,
