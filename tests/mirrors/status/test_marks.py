@@ -85,6 +85,7 @@ def test_the_charts_have_marks_and_a_list_says_the_same(olga: Client, mirror: Mi
     with mock.patch("db.clock.now", return_value=NOW):
         answer = olga.get("/mirrors/lake-eu/metrics/")
     page, said = answer.content.decode(), text(answer)
-    span, moment = '<rect class="happened late" x="0.00%"', '<line class="happened force" x1="75'
+    span, moment = '<rect class="happened late" x="0.00%"', '<line class="happened force" x1="74'
     assert page.count(span) == page.count(moment) == 2  # on both charts of lag
-    assert "Later than target <main>" in said and "Moved by force main: put back" in said
+    assert "! Later than target 2026-11-20 07:16 01:16:34 <main>" in said
+    assert "▼ Moved by force 07:16:34 — main: put back" in said

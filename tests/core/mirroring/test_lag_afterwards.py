@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from core.mirroring.lag_history import Stand, worst_lags
+from core.mirroring.rpo import Stand, worst_lags
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 STEP = timedelta(minutes=5)
