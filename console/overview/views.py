@@ -20,6 +20,7 @@ from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
 from mirrors.status.root_causes import RootCause, needing_by_themselves, root_causes
+from mirrors.status.sparks import sparks
 from mirrors.views.forms import likely_region
 from mirrors.views.tabs import may_see
 from web.pages import whole_or_part
@@ -64,6 +65,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             "more": len(urgent) - NEEDING,
             "look_again": LOOK_AGAIN,
             "few": len(readings) <= FEW,
+            "sparks": sparks([reading.mirror for reading in readings], now) if len(readings) <= FEW else {},
             "matrix": matrix(readings),
             "latest": latest(visible, now, exports_summary.subjects(request.user)),
         }
