@@ -26,6 +26,7 @@ from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError
 from botocore.utils import get_environ_proxies
 
+from adapters.rights_of_calls import right_for_request
 from adapters.s3.bucket_rules import NOT_CONFIGURED, lifecycle_of, replication_of
 from adapters.s3.refusals import answer_error
 from adapters.s3.signing import Signer
@@ -357,7 +358,8 @@ def core_error(error: Exception, doing: str, where: str) -> LakeMirrorError:
     if isinstance(error, boto_errors.ClientError):
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         details = error.response.get("Error", {})
-        return answer_error(status, str(details.get("Code", "")), str(details.get("Message", "")), doing, where)
+        said = (str(details.get(name, "")) for name in ("Code", "Message"))
+        return answer_error(status, *said, doing, where, right=right_for_request(error.operation_name))
     if isinstance(error, _NO_ANSWER):
         return Unreachable(f"{where} does not answer ({doing})", hint=type(error).__name__)
     if isinstance(error, (boto_errors.NoCredentialsError, boto_errors.PartialCredentialsError)):

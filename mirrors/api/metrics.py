@@ -66,7 +66,8 @@ class Metrics(TableView):
 
     @answers("Get metrics", 200, MetricsAnswer, query=[PERIOD, BRANCH, FORMAT], csv=True)
     def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
-        """Lag, backlog and throughput, step by step. Needs fs:ListRepositories on `*`."""
+        """Lag, backlog and throughput, step by step. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the
+        mirror."""
         mirror, now = find_visible(request, repository, mirror_id), clock.now()
         period = one_of(request, "period", PERIODS) or DEFAULT
         series = measured(mirror, PERIODS[period], now)

@@ -11,16 +11,20 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.access.policies import repository_arn
-from core.errors import Invalid, NotFound
-from core.mirroring.branch_selection import OnUnselect
+from core.bringing import ObjectReplication
+from core.errors import Conflict, Invalid, NotFound
+from core.mirroring.branch_selection import ALL, OnUnselect
 from deployment import config
 from deployment.wiring import region_settings
 from jobs.job_ids import accepted, duty_url
 from mirrors.api.schemas import MirrorAnswer, PromotionAnswer, TagAnswer
 from mirrors.api.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
 from mirrors.models import Mirror, MirrorDuty
+from mirrors.preflight.checks import preflight
+from mirrors.preflight.questions import Plan
 from mirrors.services import mirrors as services
 from mirrors.services import settings as options
+from mirrors.services.rights import require_operation_of, require_sight, require_sight_of
 from mirrors.services.settings_etag import etag_of
 from mirrors.status import mirror as readings
 from mirrors.status.tags import tag_json, tag_readings
@@ -64,6 +68,28 @@ def creation_arguments(request: Request, repository: str) -> dict[str, Any]:
     }
 
 
+def plan_of(arguments: Mapping[str, Any]) -> Plan:
+    """What `creation_arguments` gave, as the preflight takes it."""
+    settings, place = arguments["settings"], {name: arguments[name] for name in arguments if name != "settings"}
+    chosen = settings.get("selected", {})
+    return Plan(
+        **place,
+        include=tuple(chosen.get("include", ALL)),
+        exclude=tuple(chosen.get("exclude", ())),
+        tags=settings.get("tags", False),
+        managed=settings.get("object_replication") == ObjectReplication.MANAGED,
+    )
+
+
+def _require_checks(actor: Any, arguments: Mapping[str, Any]) -> None:
+    """Raises what creation would, and Conflict with what failed."""
+    services.check_creation(actor=actor, **arguments)
+    result = preflight(actor=actor, plan=plan_of(arguments), writing=True)
+    if result.failed:
+        told = [f"{check.id} ({check.message})" for check in result.checks if check.id in result.failed]
+        raise Conflict(f"failed checks: {'; '.join(told)}", hint="Fix them, or create it without require_checks")
+
+
 class Mirrors(APIView):
     """Mirrors of one repository: list them, make one."""
 
@@ -71,10 +97,10 @@ class Mirrors(APIView):
 
     @answers("List mirrors", 200, page_answer(MirrorAnswer), query=[*MIRRORS_PAGE, SOURCE_REGION])
     def get(self, request: Request, repository: str) -> Response:
-        """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """A page of mirrors by name. Needs fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors."""
+        require_sight(request.user)
         amount, after = mirrors_page_of(request)
-        mirrors = Mirror.objects.live().filter(
+        mirrors = Mirror.objects.visible_to(request.user).filter(
             source__name=repository, source__region=source_region(request), name__gt=after
         )
         rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
@@ -85,8 +111,11 @@ class Mirrors(APIView):
         "Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION, etag(201)], fails=[502, 503]
     )
     def post(self, request: Request, repository: str) -> Response:
-        """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
+        """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted. With
+        `require_checks` 409 if a check of the preflight fails, and then nothing is stored."""
         arguments = creation_arguments(request, repository)
+        if request.data.get("require_checks"):
+            _require_checks(request.user, arguments)
         mirror = services.mirror_create(actor=request.user, **arguments)
         return mirror_answer(mirror, status=201)
 
@@ -98,7 +127,7 @@ class MirrorDetail(APIView):
 
     @answers("Get a mirror", 200, MirrorAnswer, query=[etag(200)])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """The mirror. Needs fs:ListRepositories on `*`."""
+        """The mirror. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         return mirror_answer(find_visible(request, repository, mirror_id))
 
     @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, query=[IF_MATCH, etag(200)], fails=[409, 412])
@@ -128,8 +157,8 @@ class Pause(APIView):
 
     @answers("Pause a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """The mirror. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        """The mirror. Needs fs:OperateMirror on its source or on itself."""
+        require_operation_of(request.user, repository, mirror_id)
         return _change(request, repository, mirror_id, {"paused": True})
 
 
@@ -140,8 +169,8 @@ class Resume(APIView):
 
     @answers("Resume a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """The mirror. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        """The mirror. Needs fs:OperateMirror on its source or on itself."""
+        require_operation_of(request.user, repository, mirror_id)
         return _change(request, repository, mirror_id, {"paused": False})
 
 
@@ -152,8 +181,8 @@ class Sync(APIView):
 
     @answers("Sync a mirror", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """202: its duties are due now. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        """202: its duties are due now. Needs fs:OperateMirror on the source or the mirror."""
+        require_operation_of(request.user, repository, mirror_id)
         mirror = find_mirror(repository, mirror_id)
         services.mirror_sync(actor=request.user, mirror=mirror)
         message = f"checking {repository} now, and everything that is missing"
@@ -183,7 +212,7 @@ class Promotions(APIView):
 
     @answers("List promotions", 200, page_answer(PromotionAnswer), query=[*PAGE, BRANCH])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """A page of moves, the last one first. Needs fs:ListRepositories on `*`."""
+        """A page of moves, the last one first. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         moves = find_visible(request, repository, mirror_id).promotions.all()
         if branch := request.query_params.get("branch"):
             moves = moves.filter(branch=branch, is_tag=False)
@@ -197,8 +226,8 @@ class Tags(APIView):
 
     @answers("List tags", 200, page_answer(TagAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """A page of tags by name. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """A page of tags by name. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
+        require_sight_of(request.user, mirror_id)
         amount, after = page_of(request)
         tags = tag_readings(find_mirror(repository, mirror_id), after=after, amount=amount + 1)
         page, pagination = a_page(tags, amount, lambda tag: tag.name)
@@ -224,7 +253,7 @@ class BranchReset(APIView):
 
 def find_visible(request: Request, repository: str, mirror_id: str) -> Mirror:
     """The mirror of that id of the repository, for who may see mirrors. Raises Denied and NotFound."""
-    rbac.require(request.user, ("fs:ListRepositories", "*"))
+    require_sight_of(request.user, mirror_id)
     return find_mirror(repository, mirror_id)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from mirrors.models import Mirror, MirrorBranch, MirrorDuty, Repository, all_bra
 from mirrors.queries.duties import OF_A_MIRROR
 from mirrors.services import placement
 from mirrors.services.adoption import Adopted, check_adoptable, reaching
+from mirrors.services.rights import require_change, require_operation
 from mirrors.services.settings_etag import etag_of
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.selection import whole_selection
@@ -53,8 +54,10 @@ def mirror_create(
     source_region: str = "",
     adopt: bool = False,
     settings: Mapping[str, Any] | None = None,
+    failed_checks: Sequence[str] = (),
 ) -> Mirror:
     """Begin to mirror a repository; its manager makes the copy's repository next, or takes over the one to `adopt`.
+    `failed_checks`: ids of checks that failed, which somebody ignores; they stand in the audit record.
 
     Raises what `check_creation` does; then nothing is stored.
     """
@@ -76,9 +79,13 @@ def mirror_create(
             right=rights_to_create(creation.source.id, creation.name, creation.namespace)[1],
             verb=Verb.CREATE,
             subject=mirror.audit_name,
-            after={**place, "adopted": creation.adopted is not None, **creation.settings},
+            after={**place, "adopted": creation.adopted is not None, **creation.settings, **_ignored(failed_checks)},
         )
     return mirror
+
+
+def _ignored(failed_checks: Sequence[str]) -> dict[str, list[str]]:
+    return {"failed_checks": list(failed_checks)} if failed_checks else {}
 
 
 def check_creation(
@@ -226,8 +233,7 @@ def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING) -> None:
 
 def mirror_sync(*, actor: Any, mirror: Mirror) -> None:
     """Look at the source, and again for everything that is missing, at once."""
-    right = ("fs:OperateMirror", repository_arn(mirror.source.name))
-    rbac.require(actor, right)
+    right = require_operation(actor, mirror)
     mirror.blockers.update(look_at=clock.now())
     duties.wake(MirrorDuty.SENSE, mirror.source_id)
     for kind in OF_A_MIRROR:
@@ -241,8 +247,7 @@ def branch_reset(*, actor: Any, mirror: Mirror, branch: str) -> None:
 
     Raises Denied, NotFound (no such branch) and Conflict (nothing is forced on this mirror now).
     """
-    right = ("fs:MirrorRepository", repository_arn(mirror.source.name))
-    rbac.require(actor, right)
+    right = require_change(actor, mirror)
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
         raise Conflict(f"nothing is forced on '{mirror.name}' while it is paused, stopped or frozen")
     can_be = "\0" not in branch  # PostgreSQL would take it for an error of ours

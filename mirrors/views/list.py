@@ -98,7 +98,7 @@ def _named(reading: MirrorStatus, *, first: bool) -> Phrase:
 
 
 VERBS: Mapping[str, tuple[str, Callable[..., object]]] = {
-    "sync": ("Queued: looked at now", services.mirror_sync),
+    "sync": ("Syncing", services.mirror_sync),
     "pause": ("Queued: paused", partial(settings.mirror_update, changes={"paused": True})),
     "resume": ("Queued: resumed", partial(settings.mirror_update, changes={"paused": False})),
     "validate": ("Queued: every head is checked again from its bytes", validation_ask),

@@ -107,7 +107,7 @@ def anchor(branch: str) -> str:
 def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
     """Queue a look at source and destination; the page says so at once."""
     mirror = find_visible(request, name)
-    message = f"Queued: {mirror.source.name} is looked at now, and all that is missing is looked for again."
+    message = f"Syncing {mirror.name}: {mirror.source.name} and everything that is missing are checked now."
     sync = partial(mirrors.mirror_sync, actor=request.user, mirror=mirror)
     return carry_out(request, mirror, sync, message)
 

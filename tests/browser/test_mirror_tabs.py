@@ -64,7 +64,7 @@ def test_a_click_on_retry_is_answered_at_once_and_carried_out(olga: Page, compan
     button = olga.locator(f"#blocker-{thing.pk} button[name=which]")
     button.click()
     expect(button).to_have_text("Queued")
-    expect(olga.locator("#notices")).to_contain_text("Queued: 1 thing is looked for now.")
+    expect(olga.locator("#notices")).to_contain_text("Checking 1 file again now.")
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
     assert Blocker.objects.exclude(pk=thing.pk).filter(look_at=thing.look_at).count() == 2
 
@@ -77,7 +77,7 @@ def test_a_repair_is_planned_in_place_outlives_a_poll_and_is_run(olga: Page, com
     with olga.expect_response(lambda answer: answer.request.method == "GET"):
         olga.evaluate("htmx.trigger('#live', 'refresh')")
     plan.get_by_role("button", name="Run").click()
-    expect(olga.locator("#notices")).to_contain_text("Queued: 3 things are looked for now")
+    expect(olga.locator("#notices")).to_contain_text("Checking 3 files again now")
     expect(olga).to_have_url(commit_page("nightly orders load"))
 
 
@@ -232,7 +232,7 @@ def test_without_scripts_links_and_forms_do_the_same(plain: Page, company: Any) 
     expect(plain.locator(".actions")).to_have_text("Goes first")
     plain.get_by_role("link", name="Plan repair").click()
     plain.get_by_role("button", name="Run").click()
-    expect(plain.locator("#notices")).to_contain_text("Queued: 3 things are looked for now")
+    expect(plain.locator("#notices")).to_contain_text("Checking 3 files again now")
     expect(plain).to_have_url(commit_page("nightly orders load"))
 
 
