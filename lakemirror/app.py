@@ -72,7 +72,7 @@ CHANNEL_COMMANDS = (
 @click.group(epilog=EXIT_STATUS)
 @click.version_option(__version__, prog_name="lakemirror")
 def lakemirror() -> None:
-    """Asks and tells a LakeMirror, wherever it runs.
+    """Operate LakeMirror from any machine.
 
     \b
     LAKEMIRROR_URL, LAKEMIRROR_ACCESS_KEY_ID and LAKEMIRROR_SECRET_ACCESS_KEY say which,
@@ -87,7 +87,7 @@ def mirror() -> None:
 
 @lakemirror.group(epilog=EXIT_STATUS)
 def export() -> None:
-    """Branches, exported to places that need no lakeFS to be read.
+    """Exports: branches copied to places that are read without lakeFS.
 
     A branch is named lakefs://REPOSITORY/BRANCH, or lakefs://REPOSITORY@BRANCH; where it is exported to several places,
     those with a name are lakefs://REPOSITORY/BRANCH:NAME.
@@ -96,17 +96,17 @@ def export() -> None:
 
 @lakemirror.group(epilog=EXIT_STATUS)
 def installation() -> None:
-    """Regions with their lakeFS and store."""
+    """Installations: a region's lakeFS and object store."""
 
 
 @lakemirror.group(epilog=EXIT_STATUS)
 def alert() -> None:
-    """What is wrong, or was."""
+    """Alerts: what is wrong now, and what was."""
 
 
 @lakemirror.group(epilog=EXIT_STATUS)
 def channel() -> None:
-    """Webhooks that alerts are sent to."""
+    """Channels that alerts are sent to."""
 
 
 installation.add_command(policies.of_an_installation)

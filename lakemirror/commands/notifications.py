@@ -30,17 +30,17 @@ def _seconds(context: click.Context, parameter: click.Parameter, given: str) -> 
 @LIMIT
 @talks
 def list_alerts(talk: Talk, status: str, limit: int) -> None:
-    """What is wrong, or was: the last alert first."""
+    """List alerts, the newest first."""
     query = {} if status == "all" else {"status": status}
     talk.tell(talk.api.pages("/alerts", limit, **query), alert_tables.alert_list)
 
 
 @click.command()
 @click.argument("alert", type=click.IntRange(1))
-@click.option("--note", default="", metavar="TEXT", help="What is being done about it.")
+@click.option("--note", default="", metavar="TEXT", help="What you are doing about it.")
 @talks
 def acknowledge(talk: Talk, alert: int, note: str) -> None:
-    """Say that you see to an alert: it is not told again before it closes."""
+    """Acknowledge an alert: no further messages until it closes."""
     talk.tell(talk.api.post(f"/alerts/{alert}/acknowledge", {"note": note}), alert_tables.answered)
 
 
@@ -51,31 +51,35 @@ def acknowledge(talk: Talk, alert: int, note: str) -> None:
 )
 @talks
 def snooze(talk: Talk, alert: int, seconds: int) -> None:
-    """Have an alert not told again for a while; then it is, if it is still open."""
+    """Snooze an alert: no messages for a while, then again if it is still open."""
     talk.tell(talk.api.post(f"/alerts/{alert}/snooze", {"seconds": seconds}), alert_tables.answered)
 
 
 @click.command("list")
 @talks
 def list_channels(talk: Talk) -> None:
-    """Where alerts are sent to, and how the last message went."""
+    """List channels: where alerts are sent, and how the last message went."""
     talk.tell(talk.api.pages("/channels"), alert_tables.channel_list)
 
 
 @click.command()
 @click.argument("channel")
-@click.option("--address", prompt=True, hide_input=True, help="Where messages are posted to; asked for if not given.")
+@click.option("--address", prompt=True, hide_input=True, help="URL to post messages to; asked for if not given.")
 @click.option(
     "--signing-secret",
     envvar="LAKEMIRROR_SIGNING_SECRET",
     prompt=True,
     hide_input=True,
-    help="What they are signed with; of LAKEMIRROR_SIGNING_SECRET, or asked for, if not given.",
+    help="Secret that signs them; else LAKEMIRROR_SIGNING_SECRET, else you are asked for it.",
 )
-@click.option("--least-severity", type=click.Choice(["warning", "error", "critical"]), help="Only these and worse.")
+@click.option(
+    "--least-severity", type=click.Choice(["warning", "error", "critical"]), help="Only this severity or worse."
+)
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind of alert; may be repeated.")
-@click.option("--name", "names", multiple=True, metavar="PATTERN", help="Only such mirrors and exports; repeatable.")
-@click.option("--region", "regions", multiple=True, metavar="PATTERN", help="Only such regions; repeatable.")
+@click.option(
+    "--name", "names", multiple=True, metavar="PATTERN", help="Only mirrors and exports of this name; repeatable."
+)
+@click.option("--region", "regions", multiple=True, metavar="PATTERN", help="Only these regions; may be repeated.")
 @click.option("--tell-again", type=click.Choice(["never", "1h", "4h", "24h"]), default="never", show_default=True)
 @talks
 def create(
@@ -88,7 +92,7 @@ def create(
     tell_again: str,
     **lists: Sequence[str],
 ) -> None:
-    """Create a channel: a webhook that alerts are posted to."""
+    """Create a channel: a webhook to which alerts are posted."""
     body: dict[str, Any] = {"name": channel, "url": address, "signing_secret": signing_secret}
     body |= {name: list(values) for name, values in lists.items() if values}
     body |= {"least_severity": least_severity} if least_severity else {}
@@ -100,7 +104,7 @@ def create(
 @click.argument("channel")
 @talks
 def test(talk: Talk, channel: str) -> None:
-    """Send a message now, and tell what the receiver answered."""
+    """Send a test message now and print the receiver's response."""
     answer = talk.api.post(f"{_path(channel)}/test", {})
     talk.tell(answer, alert_tables.tested)
     if not answer["ok"]:
@@ -112,7 +116,7 @@ def test(talk: Talk, channel: str) -> None:
 @LIMIT
 @talks
 def deliveries(talk: Talk, channel: str, limit: int) -> None:
-    """What was sent by a channel, the last message first."""
+    """List what a channel has sent, the newest first."""
     talk.tell(talk.api.pages(f"{_path(channel)}/deliveries", limit), alert_tables.delivery_list)
 
 
@@ -120,7 +124,7 @@ def deliveries(talk: Talk, channel: str, limit: int) -> None:
 @click.argument("channel")
 @talks
 def delete(talk: Talk, channel: str) -> None:
-    """Delete a channel; what waits for it is not sent any more."""
+    """Delete a channel. Messages still waiting are not sent."""
     talk.api.delete(_path(channel))
     if not talk.as_json:
         click.echo(f"{channel} is deleted")

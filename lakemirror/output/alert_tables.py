@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from lakemirror.output.formatting import UNKNOWN, ago, clean, clock
 from lakemirror.output.rendering import line, listed
 
-_STATES = {"sent": "In order", "waiting": "Retrying", "given_up": "Failed", None: "Nothing sent yet"}
+_STATES = {"sent": "OK", "waiting": "Retrying", "given_up": "Failed", None: "Nothing sent yet"}
 
 
 def alert_list(page: dict[str, Any]) -> RenderableType:
@@ -26,7 +26,7 @@ def alert_list(page: dict[str, Any]) -> RenderableType:
         )
         for alert in page["results"]
     ]
-    return listed(columns, rows, none="No alert is open, or was.", more=page["pagination"]["has_more"])
+    return listed(columns, rows, none="No alerts.", more=page["pagination"]["has_more"])
 
 
 def _told(alert: dict[str, Any]) -> str:
@@ -44,7 +44,7 @@ def answered(alert: dict[str, Any]) -> RenderableType:
 
 def channel_list(page: dict[str, Any]) -> RenderableType:
     """Channels, and how the last message of each went."""
-    columns = ("Channel", "State", "To", "Waiting", "Last answer")
+    columns = ("Channel", "State", "Target", "Waiting", "Last response")
     rows = [
         (
             channel["name"],
@@ -55,22 +55,23 @@ def channel_list(page: dict[str, Any]) -> RenderableType:
         )
         for channel in page["results"]
     ]
-    return listed(columns, rows, none="There is no channel: alerts are sent to nobody.", more=False)
+    return listed(columns, rows, none="No channels: alerts are sent to nobody.", more=False)
 
 
 def created(channel: dict[str, Any]) -> RenderableType:
     """A channel that is there from now on."""
-    return line(f"{channel['name']} is created, and hears of what happens from now on")
+    return line(f"{channel['name']} created. It receives what happens from now on")
 
 
 def tested(answer: dict[str, Any]) -> RenderableType:
     """What a receiver said."""
-    return line(f"{'taken' if answer['ok'] else 'not taken'} in {answer['seconds']:.1f} s: {clean(answer['answer'])}")
+    word = "accepted" if answer["ok"] else "not accepted"
+    return line(f"{word} in {answer['seconds']:.1f} s: {clean(answer['answer'])}")
 
 
 def delivery_list(page: dict[str, Any]) -> RenderableType:
     """Messages, and how each went."""
-    columns = ("When", "Event", "Alert", "Name", "State", "Tries", "Last answer")
+    columns = ("When", "Event", "Alert", "Name", "State", "Attempts", "Last response")
     rows = [
         (
             clock(delivery["at"]),

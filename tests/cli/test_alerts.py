@@ -29,7 +29,7 @@ def olgas(lm: Deployment, terminal_of: Callable[[User], Terminal], owner: User) 
 
 
 def test_alerts_are_listed(olgas: Terminal) -> None:
-    assert olgas("alert", "list").stdout == "No alert is open, or was.\n"
+    assert olgas("alert", "list").stdout == "No alerts.\n"
     make_alerts()
     shown = olgas("alert", "list").stdout
     assert "mirror-damaged  lake-eu  critical" in shown and "mirror-tampered" not in shown
@@ -55,7 +55,7 @@ def test_a_channel_is_created_tested_listed_and_deleted(olgas: Terminal, there: 
     done = olgas(
         "channel", "create", "pager", *secrets, "--least-severity", "error", "--tell-again", "4h", "--name", "a*"
     )
-    assert done.stdout == "pager is created, and hears of what happens from now on\n"
+    assert done.stdout == "pager created. It receives what happens from now on\n"
     made = Channel.objects.get()
     assert (made.least_severity, made.tell_again_seconds, made.names) == ("error", 14400, ["a*"])
     assert olgas("channel", "test", "pager").stdout.endswith("s: 204\n") and there.taken[0]["event"] == "test"
@@ -68,7 +68,7 @@ def test_a_message_that_is_not_taken_is_a_no(olgas: Terminal, there: Receiver) -
     make_channel(there.url)
     there.answers = [500]
     done = olgas("channel", "test", "pager")
-    assert done.exit_code == 1 and "not taken in" in done.stdout and "pager did not take the message" in done.stderr
+    assert done.exit_code == 1 and "not accepted in" in done.stdout and "pager did not take the message" in done.stderr
 
 
 def test_what_was_sent_is_listed(olgas: Terminal) -> None:

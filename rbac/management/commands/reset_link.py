@@ -12,12 +12,14 @@ from rbac.signin import passwords
 
 
 class Command(AccessCommand):
-    help = "Make a link by which a user chooses a new password. It works once, and for a day."
+    help = "Create a link with which a user sets a new password. It works once, within a day."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username", metavar="USER")
-        parser.add_argument("--url", default="", help="where LakeMirror is opened: https://lakemirror.example.com")
-        parser.add_argument("--reason", default="", help="stands in the audit record")
+        parser.add_argument(
+            "--url", default="", help="address of LakeMirror, put before the link: https://lakemirror.example.com"
+        )
+        parser.add_argument("--reason", default="", help="recorded in the audit log")
 
     def run(self, **options: Any) -> None:
         link = passwords.reset_link_create(actor=ACTOR, user=find_user(options["username"]), reason=options["reason"])
