@@ -5,7 +5,18 @@ from __future__ import annotations
 import click
 
 from lakemirror import __version__
-from lakemirror.commands import details, exports, lifecycle, notifications, policies, read, repairs, verify_export
+from lakemirror.commands import (
+    channels,
+    details,
+    edit,
+    exports,
+    lifecycle,
+    notifications,
+    policies,
+    read,
+    repairs,
+    verify_export,
+)
 
 EXIT_STATUS = """\b
 Exit status:
@@ -33,6 +44,7 @@ COMMANDS = (
     details.manifest,
     details.waivers,
     lifecycle.create,
+    edit.edit,
     lifecycle.pause,
     lifecycle.resume,
     lifecycle.sync,
@@ -61,11 +73,12 @@ EXPORT_COMMANDS = (
 )
 ALERT_COMMANDS = (notifications.list_alerts, notifications.acknowledge, notifications.snooze)
 CHANNEL_COMMANDS = (
-    notifications.list_channels,
-    notifications.create,
-    notifications.test,
-    notifications.deliveries,
-    notifications.delete,
+    channels.list_channels,
+    channels.create,
+    channels.edit,
+    channels.test,
+    channels.deliveries,
+    channels.delete,
 )
 
 
@@ -101,12 +114,12 @@ def installation() -> None:
 
 @lakemirror.group(epilog=EXIT_STATUS)
 def alert() -> None:
-    """Alerts: what is wrong now, and what was."""
+    """Alerts: what is wrong, or was."""
 
 
 @lakemirror.group(epilog=EXIT_STATUS)
 def channel() -> None:
-    """Channels that alerts are sent to."""
+    """Channels: where alerts are sent."""
 
 
 installation.add_command(policies.of_an_installation)

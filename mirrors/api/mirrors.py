@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.access.policies import repository_arn
+from core.bringing import ObjectReplication
 from core.errors import Conflict, Invalid, NotFound
 from core.mirroring.branch_selection import ALL, OnUnselect
 from deployment import config
@@ -75,13 +76,14 @@ def plan_of(arguments: Mapping[str, Any]) -> Plan:
         include=tuple(chosen.get("include", ALL)),
         exclude=tuple(chosen.get("exclude", ())),
         tags=settings.get("tags", False),
+        managed=settings.get("object_replication") == ObjectReplication.MANAGED,
     )
 
 
 def _require_checks(actor: Any, arguments: Mapping[str, Any]) -> None:
     """Raises what creation would, and Conflict with what failed."""
     services.check_creation(actor=actor, **arguments)
-    result = preflight(actor=actor, plan=plan_of(arguments))
+    result = preflight(actor=actor, plan=plan_of(arguments), writing=True)
     if result.failed:
         told = [f"{check.id} ({check.message})" for check in result.checks if check.id in result.failed]
         raise Conflict(f"failed checks: {'; '.join(told)}", hint="Fix them, or create it without require_checks")

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.access.policies import repository_arn
+from core.bringing import ObjectReplication
 from core.errors import NotFound
 from core.installations.replication_rights import Side
 from db import clock
@@ -63,7 +64,8 @@ class MirrorPreflight(MirrorDetail):
     @answers("Check a plan", 200, PreflightAnswer, body=MirrorCreation, query=[SOURCE_REGION], fails=[502, 503])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """200 with every check; nothing is stored. The body, and the rights, are those of creation."""
-        result = preflight(actor=request.user, plan=plan_of(creation_arguments(request, repository)))
+        plan = plan_of(creation_arguments(request, repository))
+        result = preflight(actor=request.user, plan=plan, writing=True)
         checks = [check_json(check) for check in result.checks]
         return Response({"ok": result.ok, "checks": checks, "as_of": rfc3339(result.as_of)})
 
@@ -73,6 +75,12 @@ PLANNED = (
     OpenApiParameter("region", str, description="of a mirror that is to be made: where"),
     OpenApiParameter("storage_namespace", str, description="of a mirror that is to be made: its place"),
     OpenApiParameter("tags", str, enum=["true", "false"], description="of a mirror that is to be made: with tags"),
+    OpenApiParameter(
+        "object_replication",
+        str,
+        enum=[choice.value for choice in ObjectReplication],
+        description="of a mirror that is to be made: who copies its objects",
+    ),
 )
 
 
@@ -116,7 +124,10 @@ def _plan(request: Request, repository: str, name: str) -> Plan | None:
     place = {field: given.get(field, "") for field in ("region", "storage_namespace")}
     if not any(place.values()):
         return None
-    return Plan(source_repository=repository, source_region=source_region(request), name=name, tags=tags, **place)
+    replication = one_of(request, "object_replication", tuple(ObjectReplication))
+    managed = replication == ObjectReplication.MANAGED
+    origin = {"source_repository": repository, "source_region": source_region(request)}
+    return Plan(**origin, name=name, tags=tags, managed=managed, **place)
 
 
 def _policies_json(mirror_id: str, planned: bool, sides: BothSides) -> dict[str, Any]:
