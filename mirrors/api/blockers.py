@@ -142,7 +142,7 @@ class BlockersRetry(APIView):
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)
         number = blockers_retry(actor=request.user, mirror=mirror, **body.validated_data)
-        answer = {"message": f"checking {count(number, 'file')} again now", "blockers": number}
+        answer = {"message": f"checking {count(number, 'problem')} now", "blockers": number}
         return accepted(answer, duty_url(MirrorDuty.VALIDATE, mirror.pk))
 
 

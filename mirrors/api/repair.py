@@ -100,7 +100,7 @@ class CommitRepair(APIView):
             plan = _plan_json(repair_plan(mirror, commit_row), copy_commands(mirror, commit_row.sha))
             return Response(plan | {"commit": commit_row.sha, "as_of": rfc3339(clock.now())})
         done = commit_repair(actor=request.user, mirror=mirror, commit=commit_row)
-        message = f"checking {count(done.blockers, 'file')} again now"
+        message = f"checking {count(done.blockers, 'problem')} now"
         return Response(
             {"message": message, "commit": commit_row.sha, "blockers": done.blockers, "prioritised": done.first},
             status=202,
