@@ -7,7 +7,6 @@ says whether a later try may help. `fast_store` adds what looking at many object
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import threading
 import time
@@ -20,7 +19,6 @@ from typing import Any, TypeVar
 
 import boto3
 import botocore.session
-from boto3.s3.transfer import TransferConfig
 from botocore import exceptions as boto_errors
 from botocore.config import Config
 from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
@@ -49,7 +47,6 @@ PIECE_BYTES = 1 << 20
 _making = threading.Lock()
 """A session makes one client at a time."""
 
-_IN_PARTS = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20, use_threads=False)
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 OWN_ONLY: Mapping[str, str] = MappingProxyType({"X-Minio-Source-Proxy-Request": "false"})
 """Of every GET and HEAD: tell of what is here. Where rules lead both ways, MinIO else answers for what has not arrived
@@ -232,13 +229,6 @@ class S3ObjectStore:
         with self._telling(f"put {uri}"):
             self._client.put_object(Bucket=bucket, Key=key, Body=data)
 
-    def put_stream(self, uri: str, pieces: Iterator[bytes], content_type: str) -> None:
-        """Write an object of any size from pieces; a large one goes in parts, and is there once it is whole."""
-        bucket, key = split_uri(uri)
-        with self._telling(f"put {uri}"):
-            told = {"ContentType": content_type}
-            self._client.upload_fileobj(_Pieces(pieces), bucket, key, ExtraArgs=told, Config=_IN_PARTS)
-
     def versioning(self, bucket_uri: str) -> str:
         """ "Enabled", "Suspended", or "" for a bucket that never had versions."""
         bucket, _ = split_uri(bucket_uri)
@@ -333,27 +323,6 @@ def require_file(ca_bundle: str) -> None:
     if ca_bundle and not Path(ca_bundle).is_file():
         hint = "Put the file with the certificates there, on every machine that works for this installation"
         raise Invalid(f"there is no file {ca_bundle} on this machine", field="ca_bundle", hint=hint)
-
-
-class _Pieces(io.RawIOBase):
-    """Pieces as a file that is read once."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._rest = pieces, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fills what it can from the piece at hand."""
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._rest = piece
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
 
 
 def _md5(body: Any) -> str:
