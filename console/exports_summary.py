@@ -1,6 +1,7 @@
 """What exports bring to the pages that they share with mirrors: overview, jobs, search and metrics.
 
-Whoever asks is only told of exports whose branches the user may read; but for the metrics, which are of all.
+Whoever asks is only told of exports whose branches the user may read; but for the metrics, which are of all for who
+may see every mirror.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from exports.status.export import ExportSummary, drifting, export_statuses
 from exports.status.timeline import Progress, progress_of
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
+from mirrors.services.rights import sees_every_mirror
 from rbac import services as rbac
 from rbac.services import Right
 from web.prometheus import Gauge, labelled
@@ -131,6 +133,11 @@ def failed_subjects() -> Any:
     )
 
 
+def audit_names(user: Any) -> list[str]:
+    """What the audit calls the exports that the user may see."""
+    return [export.audit_name for export in _seen(user)]
+
+
 def abouts(subjects: Sequence[int]) -> Mapping[int, About]:
     """The exports that duties are about; of those that are gone nothing."""
     return {subject_of(export): _about(export) for export in Export.objects.filter(pk__in=[-key for key in subjects])}
@@ -214,9 +221,10 @@ def _going_on(user: Any, run: ExportRun, now: datetime, duty: int | None) -> Goi
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def gauges(now: datetime) -> Iterator[Gauge]:
-    """Of all exports, in a number of queries that doesn't grow."""
-    readings = export_statuses(list(Export.objects.filter(deleting=False)), now)
+def gauges(user: Any, now: datetime) -> Iterator[Gauge]:
+    """Of all exports, or of those that the user may see; in a number of queries that doesn't grow."""
+    rows = Export.objects.filter(deleting=False) if sees_every_mirror(user) else _seen(user)
+    readings = export_statuses(list(rows), now)
     copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
     state = Gauge("export_state", "1 for the state that the export is in, 0 for the others")
     paused = Gauge("export_paused", "1 while nothing is exported because somebody paused it")

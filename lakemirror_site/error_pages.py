@@ -12,12 +12,16 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.template import TemplateDoesNotExist
 from django.template.loader import select_template
+from django.urls import reverse
 from django.utils.html import escape
 
 from core import errors
+from exports.api.exports import visible
+from mirrors.services.rights import sees_some_mirror
 from rbac.services import effective_permissions
 from rbac.signin import form_recovery
 from rbac.signin.views import ask_to_sign_in
+from rbac.views.parts import tabs_of
 from web.errors import field_of, headers_of, json_error, message_of, status_of
 
 API_PREFIXES = ("/service/", "/api/", "/hooks/")
@@ -89,7 +93,17 @@ def _refusal(request: HttpRequest, error: Exception | None) -> dict[str, Any]:
     return {
         "explanation": effective_permissions.explain(user, error.action, error.arn),
         "grantors": effective_permissions.who_can_grant(user),
+        "way": _page_they_see(user),
     }
+
+
+def _page_they_see(user: Any) -> tuple[str, str]:
+    """The words and the address of the first page that somebody sees who was refused another one."""
+    if sees_some_mirror(user):
+        return "Overview", reverse("home")
+    if visible(user):
+        return "Exports", reverse("exports")
+    return ("Access", reverse("access")) if any(tab.listing for tab in tabs_of(user)) else ("", "")
 
 
 def _wants_json(request: HttpRequest) -> bool:

@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 from core.access.policies import alert_arn
 from core.notifications.kinds import AlertKind, Severity
 from installations.api import body_of
+from mirrors.services.rights import require_sight
 from notifications.answers import ACKNOWLEDGE, LONGEST, LONGEST_NOTE, alert_acknowledge, alert_snooze
 from notifications.status import CLOSED, OPEN, alert_json, alerts_seen_by
 from rbac import services as rbac
@@ -65,8 +66,8 @@ class Alerts(APIView):
     @answers("List alerts", 200, page_answer(AlertAnswer), query=[*PAGE, STATUS])
     def get(self, request: Request) -> Response:
         """A page of alerts, the last one first. Those of mirrors and exports that the caller may not see are left out.
-        Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        Needs fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors."""
+        require_sight(request.user)
         rows = alerts_seen_by(request.user)
         wanted = one_of(request, "status", (OPEN, CLOSED))
         rows = rows.filter(closed_at__isnull=wanted == OPEN) if wanted else rows

@@ -9,17 +9,17 @@ from django.db.models import Q
 from deployment import config
 from exports.api.exports import visible
 from mirrors.models import Mirror
+from mirrors.services.rights import sees_every_mirror
 from notifications.models import Alert, AlertQuerySet
-from rbac import services as rbac
 from web.serializers import rfc3339
 
 OPEN, CLOSED = "open", "closed"
 
 
 def alerts_seen_by(user: Any) -> AlertQuerySet:
-    """Alerts about what the user may see: mirrors, exports; what concerns a whole deployment is for who may see
+    """Alerts about what the user may see: mirrors, exports; what concerns a whole deployment is for who may see all
     mirrors."""
-    of_all = Q(mirror=None, export=None) if rbac.allowed(user, "fs:ListRepositories", "*") else Q(pk__in=())
+    of_all = Q(mirror=None, export=None) if sees_every_mirror(user) else Q(pk__in=())
     mirrors = Mirror.objects.visible_to(user).order_by().values("pk")
     return Alert.objects.told().filter(of_all | Q(mirror__in=mirrors) | Q(export__in=visible(user)))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -43,6 +46,7 @@ def audit_list(request: HttpRequest) -> HttpResponse:
         "section": "audit",
         "filters": given,
         "error": wrong,
+        "periods": [(word, with_query(request, **days), _is_set(given, days)) for word, days in _periods(now)],
         "chips": [(name, value, with_query(request, **{name: None})) for name, value in given.items() if value],
         "events": [(row, changes_of(row)) for row in matches.rows],
         "more": with_query(request, after=matches.next) if matches.next else "",
@@ -54,3 +58,17 @@ def audit_list(request: HttpRequest) -> HttpResponse:
         "now": now,
     }
     return render(request, "audit/audit.html", context, status=400 if wrong else 200)
+
+
+def _periods(now: datetime) -> list[tuple[str, dict[str, str]]]:
+    """What people ask for the most, as the filters `from` and `to`: days in UTC, the last one included."""
+    today = now.astimezone(UTC).date()
+    ends = (("Today", 0, 0), ("Yesterday", 1, 1), ("Last 7 days", 6, 0))
+    return [
+        (word, {"from": str(today - timedelta(days=first)), "to": str(today - timedelta(days=last))})
+        for word, first, last in ends
+    ]
+
+
+def _is_set(given: Mapping[str, str], days: Mapping[str, str]) -> bool:
+    return all(given[name] == day for name, day in days.items())

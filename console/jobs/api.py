@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console import exports_summary
+from console.deployment_status import disagreements_seen_by, queues_seen_by, workers_seen_by
 from console.jobs.listing import KINDS, duties_of, job_retry, jobs_of
 from console.jobs.log_lines import lines_of
 from console.jobs.schemas import (
@@ -27,17 +28,16 @@ from console.jobs.schemas import (
     validation_job_json,
 )
 from console.jobs.task_states import STATES, in_state
-from console.jobs.workers import worker_json, worker_readings
+from console.jobs.workers import worker_json
 from core.errors import Invalid, NotFound
 from db import clock
-from jobs.deployments import disagreements
 from jobs.job_ids import JobType, accepted, job_url, parse_job_id
 from jobs.models import Duty
-from jobs.queue_status import queue_readings, troubles
+from jobs.queue_status import troubles
 from mirrors.models import Mirror, MirrorDuty, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
+from mirrors.services.rights import require_sight
 from mirrors.services.stop_check import job_stop
-from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, a_page, newest_first, one_of, page_of, rows_after
 from web.schemas import LOCATION, JobTakenAnswer, many_texts, page_answer, page_with
@@ -65,17 +65,15 @@ class Jobs(APIView):
         query=[*PAGE, *WHICH],
     )
     def get(self, request: Request) -> Response:
-        """A page of one type: duties by number, others the last one first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """A page of one type: duties by number, others the last one first. Needs fs:ListRepositories on `*`, or
+        fs:ReadRepository on single mirrors."""
+        require_sight(request.user)
         now, visible = clock.now(), Mirror.objects.visible_to(request.user)
-        queues = queue_readings(now)
+        queues = queues_seen_by(request.user, visible, now)
         beside = {
             "queues": [queue_json(queue) for queue in queues],
-            "workers": [
-                worker_json(one)
-                for one in worker_readings(duties_of(visible, exports_summary.subjects(request.user)), now)
-            ],
-            "troubles": [*troubles(queues), *disagreements()],
+            "workers": [worker_json(one) for one in workers_seen_by(request.user, visible, queues, now)],
+            "troubles": [*troubles(queues), *disagreements_seen_by(request.user)],
         }
         return Response(_page(request, visible, now) | beside)
 
@@ -134,7 +132,7 @@ def jobs_json(kind: JobType, rows: list[Any], now: datetime) -> list[dict[str, A
 
 def find_job(user: Any, given: str) -> tuple[JobType, Any]:
     """The job of that name, if the user may see it. Raises Denied and NotFound."""
-    rbac.require(user, ("fs:ListRepositories", "*"))
+    require_sight(user)
     kind, number = parse_job_id(given)
     visible = Mirror.objects.visible_to(user)
     rows = duties_of(visible, exports_summary.subjects(user)) if kind is JobType.DUTY else rows_of(kind, visible)
@@ -151,7 +149,7 @@ class JobDetail(APIView):
 
     @answers("Get a job", 200, JobDetailAnswer)
     def get(self, request: Request, job: str) -> Response:
-        """How it stands now. Needs fs:ListRepositories on `*`."""
+        """How it stands now. Needs fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors."""
         kind, row = find_job(request.user, job)
         now = clock.now()
         results = jobs_json(kind, [row], now)
@@ -167,7 +165,8 @@ class JobLog(APIView):
 
     @answers("Get a job log", 200, page_answer(LineAnswer), query=PAGE)
     def get(self, request: Request, job: str) -> Response:
-        """A page of lines, the last one first. Needs fs:ListRepositories on `*`."""
+        """A page of lines, the last one first. Needs fs:ListRepositories on `*`, or fs:ReadRepository on single
+        mirrors."""
         kind, row = find_job(request.user, job)
         return Response(newest_first(request, lines_of(kind, row), line_json))
 
@@ -179,7 +178,7 @@ class JobStop(APIView):
 
     @answers("Stop a job", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, job: str) -> Response:
-        """202 with the job, which ends within moments. Needs fs:MirrorRepository on the source."""
+        """202 with the job, which ends within moments. Needs fs:OperateMirror on the source or the mirror."""
         kind, row = find_job(request.user, job)
         message = job_stop(actor=request.user, kind=kind, row=row)
         return accepted({"message": message}, job_url(kind, row.pk))
@@ -192,7 +191,7 @@ class JobRetry(APIView):
 
     @answers("Retry a job", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, job: str) -> Response:
-        """202 with the job that does it. Needs fs:MirrorRepository on the source."""
+        """202 with the job that does it. Needs fs:OperateMirror on the source or the mirror."""
         kind, row = find_job(request.user, job)
         message, url = job_retry(actor=request.user, kind=kind, row=row)
         return accepted({"message": message}, url)

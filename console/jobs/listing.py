@@ -14,7 +14,8 @@ from audit.verbs import Verb
 from console import exports_summary
 from console.exports_summary import About, SourceRepository
 from console.jobs.task_states import ICONS, STATES, TONES, state_of
-from core.access.policies import repository_arn
+from core.access.mirror_rights import OPERATE, to_operate
+from core.access.policies import Right, repository_arn
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from db import clock
@@ -56,11 +57,13 @@ class Job:
         return self.about.name if self.about else (self.mirror or self.source).name
 
     @property
-    def right(self) -> tuple[str, str]:
-        """Action and resource that somebody needs who has it done."""
+    def rights(self) -> tuple[Right, ...]:
+        """Action and resource that somebody needs who has it done; of several, one."""
         if self.about:
-            return self.about.right
-        return "fs:OperateMirror", repository_arn(self.source.name)
+            return (self.about.right,)
+        if self.mirror:
+            return to_operate(self.source.name, self.mirror.name)
+        return ((OPERATE, repository_arn(self.source.name)),)
 
     @property
     def word(self) -> str:
@@ -156,13 +159,13 @@ def duty_retry(*, actor: Any, duty: Duty) -> None:
     job = next(iter(jobs_of([duty], clock.now())), None)
     if job is None:
         raise NotFound("this task no longer exists")
-    rbac.require(actor, job.right)
+    right = rbac.require_any(actor, *job.rights)
     subject = job.mirror.audit_name if job.mirror else ""
     about = {"mirror": job.mirror.name} if job.mirror else {"source": job.source.name, "region": job.source.region}
     with transaction.atomic():
         duties.wake(duty.kind, duty.subject)
         after = {"retry": duty.kind, **about}
-        rbac.audit(actor=actor, right=job.right, verb=Verb.RETRY, subject=subject, after=after)
+        rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=subject, after=after)
 
 
 def job_retry(*, actor: Any, kind: JobType, row: Any) -> tuple[str, str | None]:

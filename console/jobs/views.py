@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from console import exports_summary
+from console.deployment_status import disagreements_seen_by, queues_seen_by, workers_seen_by
 from console.jobs.api import find_job, jobs_json
 from console.jobs.listing import (
     KINDS,
@@ -28,17 +29,16 @@ from console.jobs.listing import (
 from console.jobs.listing import duty_retry as retry
 from console.jobs.log_lines import lines_of
 from console.jobs.task_states import STATES, by_kind, failed_first, in_state, wrong
-from console.jobs.workers import alive_by_queue, worker_readings
-from core.access.policies import repository_arn
+from console.jobs.workers import alive_by_queue
 from db import clock
-from jobs.deployments import disagreements
 from jobs.job_ids import JobType
 from jobs.kinds import label_of
 from jobs.log import KEPT
-from jobs.queue_status import queue_readings, troubles
+from jobs.queue_status import troubles
 from jobs.workers import lost_sentence
 from mirrors.models import Mirror
 from mirrors.models.querysets import MirrorQuerySet
+from mirrors.services.rights import may_operate
 from mirrors.services.stop_check import job_stop
 from mirrors.views.tabs import may_see
 from rbac import services as rbac
@@ -83,7 +83,7 @@ def _tasks(request: HttpRequest, visible: MirrorQuerySet, now: datetime) -> dict
     shown = jobs_of(list(page), now)
     return {
         "jobs": shown,
-        "may_retry": {job.duty.pk for job in shown if rbac.allowed(request.user, *job.right)},
+        "may_retry": {job.duty.pk for job in shown if rbac.allowed_any(request.user, *job.rights)},
         "page": page,
         "grouped": grouped,
         "by_kind": by_kind(rows, now) if grouped else [],
@@ -97,8 +97,8 @@ def _tasks(request: HttpRequest, visible: MirrorQuerySet, now: datetime) -> dict
 
 def _machinery(request: HttpRequest, visible: MirrorQuerySet, now: datetime) -> dict[str, Any]:
     """Queues and workers, and what is wrong with them."""
-    queues = queue_readings(now)
-    workers = worker_readings(duties_of(visible, exports_summary.subjects(request.user)), now)
+    queues = queues_seen_by(request.user, visible, now)
+    workers = workers_seen_by(request.user, visible, queues, now)
     alive = alive_by_queue(workers)
     return {
         "queues": queues,
@@ -106,7 +106,7 @@ def _machinery(request: HttpRequest, visible: MirrorQuerySet, now: datetime) -> 
         "lost": [lost_sentence(worker.row) for worker in workers if worker.lost and worker.row],
         "alive": {queue.name: alive.get(queue.name, 0) for queue in queues},
         "spark_troubles": sorted({one.row.spark_trouble for one in workers if not one.lost and one.row} - {""}),
-        "troubles": [*troubles(queues), *disagreements()],
+        "troubles": [*troubles(queues), *disagreements_seen_by(request.user)],
     }
 
 
@@ -138,8 +138,7 @@ def job_log(request: HttpRequest, job: str) -> HttpResponse:
 
 def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:
     """The names of the mirrors whose checks the user may stop."""
-    may = partial(rbac.allowed, request.user, "fs:OperateMirror")
-    return {mirror.name for mirror in mirrors if may(repository_arn(mirror.source.name))}
+    return {mirror.name for mirror in mirrors if may_operate(request.user, mirror)}
 
 
 @require_POST

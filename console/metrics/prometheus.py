@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Max, Min, Q
 from django.http import HttpResponse
@@ -14,17 +15,19 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from console import exports_summary
+from console.jobs.listing import duties_of
 from console.metrics import audit
 from core.bringing import ObjectReplication
 from core.mirroring.rpo import lag
 from db import clock
 from installations import contact
 from jobs.models import Duty
+from jobs.querysets import DutyQuerySet
 from mirrors.models import Mirror, MirrorDuty
 from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.missing_counts import waiting_at
+from mirrors.services.rights import require_sight, sees_every_mirror
 from mirrors.transitions.rpo_breaches import is_seen, unchecked_since
-from rbac import services as rbac
 from web.prometheus import CONTENT_TYPE, Gauge, labelled
 
 MIRROR = ("mirror", "region", "source", "source_region")
@@ -36,21 +39,26 @@ class Metrics(APIView):
     """All figures. By the access key of somebody who may list repositories, as the API."""
 
     def get(self, request: Request) -> HttpResponse:
-        """Prometheus's text form. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return HttpResponse("".join(gauge.text() for gauge in gauges()), content_type=CONTENT_TYPE)
+        """Prometheus's text form: of what the user may see. Needs fs:ListRepositories on `*`, or fs:ReadRepository on
+        single mirrors."""
+        require_sight(request.user)
+        return HttpResponse("".join(gauge.text() for gauge in gauges(request.user)), content_type=CONTENT_TYPE)
 
 
-def gauges() -> Iterator[Gauge]:
-    """What the tables tell at this moment: of mirrors, branches, duties, outages, then of exports and the audit."""
-    now = clock.now()
-    mirrors = list(Mirror.objects.live().select_related("source").order_by("name"))
+def gauges(user: Any) -> Iterator[Gauge]:
+    """What the tables tell at this moment: of mirrors, branches, duties, outages, then of exports and the audit. For
+    who may see some mirrors only, of these and what is theirs; then nothing of the audit."""
+    now, visible, all_seen = clock.now(), Mirror.objects.visible_to(user), sees_every_mirror(user)
+    mirrors = list(visible.select_related("source").order_by("name"))
+    duties = Duty.objects.all() if all_seen else duties_of(visible, exports_summary.subjects(user))
+    regions = None if all_seen else {region for one in mirrors for region in (one.region, one.source.region)}
     yield from _of_mirrors(mirrors)
     yield from _of_branches(mirrors, now)
-    yield from _of_duties(now)
-    yield _of_outages(now)
-    yield from exports_summary.gauges(now)
-    yield from audit.gauges()
+    yield from _of_duties(duties, now)
+    yield _of_outages(regions, now)
+    yield from exports_summary.gauges(user, now)
+    if all_seen:
+        yield from audit.gauges()
 
 
 def _of_mirrors(mirrors: Sequence[Mirror]) -> Iterator[Gauge]:
@@ -94,13 +102,13 @@ def _of_branches(mirrors: Sequence[Mirror], now: datetime) -> Iterator[Gauge]:
     yield from (late, pending, success)
 
 
-def _of_duties(now: datetime) -> Iterator[Gauge]:
+def _of_duties(duties: DutyQuerySet, now: datetime) -> Iterator[Gauge]:
     age = Gauge("duty_last_success_age_seconds", "since the oldest last success of a duty of this kind")
     failures = Gauge("duty_failures_in_a_row", "of the duty of this kind that fails the most")
     overdue = Gauge("duty_overdue_seconds", "how long the most overdue one has waited to be taken up")
     free = Q(until=None) | Q(until__lt=now)
     rows = (
-        Duty.objects.order_by()
+        duties.order_by()
         .values("kind")
         .annotate(oldest=Min("succeeded_at"), most=Max("failures"), due=Min("due_at", filter=free))
     )
@@ -113,9 +121,12 @@ def _of_duties(now: datetime) -> Iterator[Gauge]:
     yield from (age, failures, overdue)
 
 
-def _of_outages(now: datetime) -> Gauge:
+def _of_outages(regions: set[str] | None, now: datetime) -> Gauge:
+    """Of these regions; None for all."""
     failing = Gauge("outage_seconds", "how long a region's lakeFS or store has not answered, or not let us in")
     for outage in contact.outages(now):
+        if regions is not None and outage.region not in regions:
+            continue
         labels = labelled(("region", "service", "status"), (outage.region, outage.service, outage.kind))
         failing.add(labels, lag(outage.since, now))
     return failing

@@ -12,19 +12,19 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console import exports_summary
+from console.deployment_status import disagreements_seen_by, outages_seen_by, queues_seen_by
 from console.exports_summary import Summary
 from console.overview.recent_events import Happening, latest
 from console.overview.summary import is_within, matrix, oldest_unchecked, tell
 from core.installations.outages import OutageKind, Service
 from core.mirroring.rpo import worst_lag
 from db import clock
-from jobs.deployments import disagreements
-from jobs.queue_status import QueueReading, queue_readings, troubles
+from jobs.queue_status import QueueReading, troubles
 from mirrors.models import Mirror
+from mirrors.services.rights import require_sight
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
-from mirrors.status.root_causes import REPLICATION, RootCause, needing_by_themselves, root_causes
-from rbac import services as rbac
+from mirrors.status.root_causes import REPLICATION, RootCause, needing_by_themselves
 from web.openapi import answers
 from web.schemas import many_texts, number_or_null, text_or_null, time_or_null
 from web.serializers import rfc3339
@@ -137,11 +137,13 @@ class Overview(APIView):
     @answers("Get the overview", 200, OverviewAnswer)
     def get(self, request: Request) -> Response:
         """Figures, what needs somebody, the worst lag between regions, what happened last. Needs
-        fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors."""
+        require_sight(request.user)
         now, visible = clock.now(), Mirror.objects.visible_to(request.user)
-        readings, queues = fleet_statuses(visible, now), queue_readings(now)
-        causes, silent, differing = root_causes(readings, now), troubles(queues), disagreements()
+        user, readings = request.user, fleet_statuses(visible, now)
+        queues = queues_seen_by(user, visible, now)
+        causes, silent = outages_seen_by(user, readings, now), troubles(queues)
+        differing = disagreements_seen_by(user)
         urgent = needing_by_themselves(readings, causes)
         return Response(
             {
@@ -151,12 +153,10 @@ class Overview(APIView):
                 "outages": [_outage_json(cause) for cause in causes],
                 "needs_attention": [_needing_json(reading) for reading in urgent[:NEEDING]],
                 "needs_attention_total": len(urgent),
-                "exports": _exports_json(exports_summary.summary(request.user, now, NEEDING)),
+                "exports": _exports_json(exports_summary.summary(user, now, NEEDING)),
                 "troubles": [*silent, *differing],
                 "matrix": _matrix_json(readings),
-                "latest": [
-                    _happening_json(event) for event in latest(visible, now, exports_summary.subjects(request.user))
-                ],
+                "latest": [_happening_json(event) for event in latest(visible, now, user)],
             }
         )
 

@@ -12,12 +12,14 @@ from django.urls import reverse
 
 from audit.models import AuditEvent
 from audit.verbs import Verb
+from console import exports_summary
 from console.jobs.listing import duties_of, jobs_of
 from core.mirroring.explain.verdict import STEPS
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.text.phrases import Phrase, name, say, short
 from mirrors.models import Promotion
 from mirrors.models.querysets import MirrorQuerySet
+from mirrors.services.rights import sees_every_mirror
 
 AMOUNT = 10
 MOVES_READ = 5 * AMOUNT
@@ -46,9 +48,9 @@ class Happening:
     url: str = ""
 
 
-def latest(visible: MirrorQuerySet, now: datetime, exports: Sequence[int]) -> list[Happening]:
-    """The newest few of all kinds, newest first; with what fails of the exports with these subjects."""
-    events = [*_moves(visible), *_failures(visible, now, exports), *_verbs(visible)]
+def latest(visible: MirrorQuerySet, now: datetime, user: Any) -> list[Happening]:
+    """The newest few of all kinds, newest first, of these mirrors and of the exports that the user may see."""
+    events = [*_moves(visible), *_failures(visible, now, exports_summary.subjects(user)), *_verbs(visible, user)]
     return sorted(events, key=lambda event: event.at, reverse=True)[:AMOUNT]
 
 
@@ -98,11 +100,17 @@ def _failure(job: Any) -> Phrase:
     return say(name(job.name), f": {step} failed, {job.duty.outcome.rstrip('.')[:160]}")
 
 
-def _verbs(visible: MirrorQuerySet) -> list[Happening]:
-    """What was done to mirrors; changes of access are told where access is managed."""
-    rows = list(AuditEvent.objects.filter(action__startswith="fs:", refused=False).order_by("-pk")[:AMOUNT])
-    names = {subject for kind, _, subject in (row.subject.partition("/") for row in rows) if kind == "mirror"}
-    there = set(visible.filter(name__in=names).values_list("name", flat=True))
+def _verbs(visible: MirrorQuerySet, user: Any) -> list[Happening]:
+    """What was done to mirrors and exports; changes of access are told where access is managed. Who sees every mirror
+    is told of those that are gone, too."""
+    found = AuditEvent.objects.filter(action__startswith="fs:", refused=False)
+    if not sees_every_mirror(user):
+        names = visible.order_by().values_list("name", flat=True)
+        subjects = [f"mirror/{name}" for name in names] + exports_summary.audit_names(user)
+        found = found.filter(subject__in=subjects)
+    rows = list(found.order_by("-pk")[:AMOUNT])
+    about = {subject for kind, _, subject in (row.subject.partition("/") for row in rows) if kind == "mirror"}
+    there = set(visible.filter(name__in=about).values_list("name", flat=True))
     return [Happening(row.at, _verb(row), url=_page_of(row, there)) for row in rows]
 
 

@@ -10,16 +10,17 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from console import exports_summary
+from console.deployment_status import disagreements_seen_by, outages_seen_by, queues_seen_by
 from console.exports_summary import Summary
 from console.overview.recent_events import latest
 from console.overview.summary import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
 from db import clock
-from jobs.deployments import disagreements
-from jobs.queue_status import queue_readings, troubles
+from jobs.queue_status import troubles
 from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
-from mirrors.status.root_causes import RootCause, needing_by_themselves, root_causes
+from mirrors.status.root_causes import RootCause, needing_by_themselves
+from mirrors.status.sparks import sparks
 from mirrors.views.forms import likely_region
 from mirrors.views.tabs import may_see
 from web.pages import whole_or_part
@@ -37,7 +38,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     visible = Mirror.objects.visible_to(request.user)
     readings = fleet_statuses(visible, now)
     summary = exports_summary.summary(request.user, now, NEEDING)
-    causes, differing = root_causes(readings, now), disagreements()
+    causes, differing = outages_seen_by(request.user, readings, now), disagreements_seen_by(request.user)
     urgent = needing_by_themselves(readings, causes)
     context = {
         "section": "overview",
@@ -52,7 +53,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "troubles": differing,
     }
     if readings:
-        queues = queue_readings(now)
+        queues = queues_seen_by(request.user, visible, now)
         silent = troubles(queues)
         context |= {
             "as_of": min(reading.as_of for reading in readings),
@@ -64,8 +65,9 @@ def overview(request: HttpRequest) -> HttpResponse:
             "more": len(urgent) - NEEDING,
             "look_again": LOOK_AGAIN,
             "few": len(readings) <= FEW,
+            "sparks": sparks([reading.mirror for reading in readings], now) if len(readings) <= FEW else {},
             "matrix": matrix(readings),
-            "latest": latest(visible, now, exports_summary.subjects(request.user)),
+            "latest": latest(visible, now, request.user),
         }
     return render(request, whole_or_part(request, "overview/overview.html", "overview/_overview.html"), context)
 

@@ -15,7 +15,7 @@ from console.search.find import LONGEST, BranchHit, CommitHit, Hits, PathHit, se
 from db import clock
 from exports.models import Export
 from mirrors.models import Mirror, Repository
-from rbac import services as rbac
+from mirrors.services.rights import require_sight
 from web.openapi import answers
 from web.schemas import many_texts
 from web.serializers import rfc3339
@@ -129,9 +129,9 @@ class Search(APIView):
 
     @answers("Search everything", 200, FoundAnswer, query=[Q])
     def get(self, request: Request) -> Response:
-        """The first few of each kind. Needs fs:ListRepositories on `*`; regions and users also need the right to list
-        them."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """The first few of each kind. Needs fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors; regions
+        and users also need the right to list them."""
+        require_sight(request.user)
         text = text_of(request.query_params.get("q", ""))
         results = search(Mirror.objects.visible_to(request.user), text, request.user)
         return Response(

@@ -31,6 +31,8 @@ PART_OF = {
     "fs:RunExport": "fs:CreateCommit",
 }
 """Actions of our own, to run what others configure. Who may the whole may its part; who is denied either may not."""
+Right = tuple[str, str]
+"""An action, and the ARN that it is done to."""
 MOST_STATEMENTS = 200
 MOST_ITEMS = 200
 LONGEST_TEXT = 2048
@@ -124,6 +126,18 @@ def _evaluate(policies: Iterable[Policy], action: str, arn: str, username: str) 
     return Verdict(allowing is not None, allowing)
 
 
+def evaluate_any(policies: Sequence[Policy], rights: Sequence[Right], username: str) -> tuple[Right, Verdict]:
+    """Of rights that serve each as well, the one that settles it: the first that is denied, else the first that is
+    allowed, else the first."""
+    return settling([(right, evaluate(policies, *right, username)) for right in rights])
+
+
+def settling(verdicts: Sequence[tuple[Right, Verdict]]) -> tuple[Right, Verdict]:
+    """The same of verdicts that are there already."""
+    denied = (it for it in verdicts if it[1].is_denied)
+    return next(denied, None) or next((it for it in verdicts if it[1].allowed), verdicts[0])
+
+
 def everywhere(policies: Iterable[Policy], action: str, resources: Sequence[str]) -> bool:
     """Whether an action is allowed on one of these resources, written in a statement as they are, and denied on none.
 
@@ -160,6 +174,15 @@ def resource_match(pattern: str, arn: str, username: str = "") -> bool:
 def is_arn(text: str) -> bool:
     """Whether a text is an ARN of lakeFS."""
     return _arn_fields(text) is not None
+
+
+def may_cover_repository(pattern: str) -> bool:
+    """Whether a statement's resource could cover a repository itself, and not just what is in one."""
+    fields = _arn_fields(pattern)
+    if pattern == ALL or fields is None or _fixed(fields) != ("fs", ""):
+        return pattern == ALL
+    kind, slash, name = fields[5].partition("/")
+    return bool(set("*?") & set(kind)) or (kind == "repository" and bool(slash) and "/" not in name)
 
 
 def _arn_fields(text: str) -> list[str] | None:

@@ -19,8 +19,9 @@ from core.access.policies import (
     USER_VARIABLE,
     Deciding,
     Policy,
+    Right,
     Statement,
-    evaluate,
+    evaluate_any,
     is_arn,
 )
 from core.errors import Invalid
@@ -36,14 +37,24 @@ _ACTION = re.compile(r"([a-z]+):[A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A right that a step needs."""
+    """A right that a step needs; each of `instead` would serve as well, unless any of them is denied."""
 
     action: str
     resource: str
+    instead: tuple[Need, ...] = ()
+
+    @property
+    def each(self) -> tuple[Need, ...]:
+        """It, and those that would serve."""
+        return self, *self.instead
 
     def arn(self, place: Place) -> str:
         """The resource at a place."""
         return self.resource.format_map(place)
+
+    def rights(self, place: Place) -> list[Right]:
+        """The rights at a place of which one is enough."""
+        return [(need.action, need.arn(place)) for need in self.each]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +68,12 @@ class PermissionStep:
     @property
     def blanks(self) -> frozenset[str]:
         """What a place has to fill."""
-        return frozenset(name for need in self.needs for _, name, _, _ in Formatter().parse(need.resource) if name)
+        return frozenset(name for need in self.rights for _, name, _, _ in Formatter().parse(need.resource) if name)
+
+    @property
+    def rights(self) -> tuple[Need, ...]:
+        """Every right that may matter to it."""
+        return tuple(right for need in self.needs for right in need.each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +145,10 @@ def _with_whole(action: str) -> tuple[str, ...]:
 def judge(step: PermissionStep, place: Place, policies: Sequence[Policy], username: str) -> PolicyDecision:
     """Whether somebody with these policies may take a step."""
     for need in step.needs:
-        arn = need.arn(place)
-        verdict = evaluate(policies, need.action, arn, username)
+        right, verdict = evaluate_any(policies, need.rights(place), username)
         if not verdict.allowed:
             break
-    return PolicyDecision(verdict.allowed, need.action, arn, verdict.deciding)
+    return PolicyDecision(verdict.allowed, *right, verdict.deciding)
 
 
 # --- what a change of policies changes --------------------------------------------------------------------------------
@@ -159,7 +174,7 @@ def _change(
     judged = [(names, *_judged(step, place, kind, names)) for kind, names in kinds.items()]
     return Change(
         step,
-        tuple(dict.fromkeys(need.arn(place) for need in step.needs)),
+        tuple(dict.fromkeys(need.each[-1].arn(place) for need in step.needs)),
         tuple(sorted(name for names, old, _ in judged if old.allowed for name in names)),
         tuple(sorted(name for names, _, new in judged if new.allowed for name in names)),
         before,
@@ -196,7 +211,7 @@ def _about(step: PermissionStep, policies: Iterable[Policy]) -> tuple[Policy, ..
 
 
 def _names(statement: Statement, step: PermissionStep) -> bool:
-    return any(statement.names(action) for need in step.needs for action in _with_whole(need.action))
+    return any(statement.names(action) for need in step.rights for action in _with_whole(need.action))
 
 
 def _is_personal(policy: Policy) -> bool:
@@ -207,7 +222,7 @@ def places_named(step: PermissionStep, policies: Iterable[Policy]) -> Iterator[P
     """Places that the policies' own resources name, and any other: where a step may change though nothing is there."""
     anywhere = dict.fromkeys(step.blanks, ALL)
     yield anywhere
-    shapes = [_shape(need) for need in step.needs]
+    shapes = [_shape(need) for need in step.rights]
     for resource in dict.fromkeys(
         r for policy in policies for statement in policy.statements for r in statement.resources
     ):

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
 from core.exporting.explain import STATES
 from db import clock
@@ -45,6 +46,7 @@ def export_list(request: HttpRequest) -> HttpResponse:
         "page": page,
         "summary": tell(chosen),
         "none": not chosen and not query.find and not query.states,
+        "sees_all": rbac.allowed(request.user, "fs:ReadBranch", branch_arn("*", "*")),
         "states": STATES,
         "actionable": _may_act(request, shown),
         "now": now,

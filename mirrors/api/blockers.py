@@ -12,7 +12,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.access.policies import repository_arn
 from core.errors import Invalid
 from core.text.phrases import count
 from db.chunks import rows_in_chunks
@@ -20,11 +19,11 @@ from jobs.job_ids import accepted, duty_url
 from mirrors.api.mirrors import find_mirror, find_visible
 from mirrors.api.schemas import ThingAnswer
 from mirrors.models import Blocker, Mirror, MirrorDuty
-from mirrors.queries.missing import thing_of
+from mirrors.queries.missing import blockers_of, thing_of
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Group, Looked, blockers_of, blockers_retry
+from mirrors.services.backlog import Group, Looked, blockers_retry
+from mirrors.services.rights import require_operation_of
 from mirrors.status.mirror import thing_json
-from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, number_of, one_of, page_of
@@ -92,7 +91,8 @@ class Blockers(TableView):
 
     @answers("List blockers", 200, BlockerPageAnswer, query=[*PAGE, *WHICH, GROUP_BY, FORMAT], fails=[409], csv=True)
     def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
-        """A page of them, the longest known first; groups; or all as CSV. Needs fs:ListRepositories on `*`."""
+        """A page of them, the longest known first; groups; or all as CSV. Needs fs:ListRepositories on `*`, or
+        fs:ReadRepository on the mirror."""
         mirror = find_visible(request, repository, mirror_id)
         given = request.query_params
         named = {name: given.get(name, "") for name in ("commit", "branch", "reason", "prefix")}
@@ -136,8 +136,8 @@ class BlockersRetry(APIView):
 
     @answers("Retry blockers", 202, RetriedAnswer, body=BlockersRetried, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """202 with how many. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        """202 with how many. Needs fs:OperateMirror on the source or the mirror."""
+        require_operation_of(request.user, repository, mirror_id)
         body = BlockersRetried(data=request.data)
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)

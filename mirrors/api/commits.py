@@ -43,7 +43,8 @@ class Branches(APIView):
 
     @answers("List branches", 200, page_answer(BranchAnswer), query=[*PAGE, STATUS])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """A page of branches by name, as the mirror itself tells of them. Needs fs:ListRepositories on `*`."""
+        """A page of branches by name, as the mirror itself tells of them. Needs fs:ListRepositories on `*`, or
+        fs:ReadRepository on the mirror."""
         mirror = find_visible(request, repository, mirror_id)
         amount, after = page_of(request)
         state = state_of(request)
@@ -60,7 +61,8 @@ class Commits(APIView):
 
     @answers("List commits", 200, page_answer(CommitAnswer), query=[*PAGE, *OF_COMMITS])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """A page of commits, the last one seen first. Needs fs:ListRepositories on `*`."""
+        """A page of commits, the last one seen first. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the
+        mirror."""
         mirror = find_visible(request, repository, mirror_id)
         data = one_of(request, "data", MirrorCommit.Data.values)
         rows, column = commits_of(mirror, stage=one_of(request, "stage", STAGES), data=data), "commit_id"
@@ -83,7 +85,8 @@ class CommitDetail(APIView):
 
     @answers("Get a commit", 200, CommitDetailAnswer, fails=[409])
     def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
-        """How far it has come, what is covered of it, what it waits for. Needs fs:ListRepositories on `*`."""
+        """How far it has come, what is covered of it, what it waits for. Needs fs:ListRepositories on `*`, or
+        fs:ReadRepository on the mirror."""
         mirror = find_visible(request, repository, mirror_id)
         commit_row, now = find_commit(mirror, commit), clock.now()
         facts = commit_facts(mirror, [commit_row.sha])[commit_row.sha]
@@ -105,7 +108,8 @@ class CommitCertificate(APIView):
 
     @answers("Get a certificate", 200, CertificateAnswer, fails=[409, 502, 503])
     def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
-        """Its certificate, gathered anew; 404 says what it still lacks. Needs fs:ListRepositories on `*`."""
+        """Its certificate, gathered anew; 404 says what it still lacks. Needs fs:ListRepositories on `*`, or
+        fs:ReadRepository on the mirror."""
         mirror = find_visible(request, repository, mirror_id)
         certificate = certify(mirror, find_commit(mirror, commit))
         return Response(certificate.document(as_of=rfc3339(clock.now())))

@@ -17,9 +17,9 @@ from mirrors.api.schemas import MirrorAnswer
 from mirrors.api.serializers import mirror_json
 from mirrors.models import Mirror
 from mirrors.models.querysets import MirrorQuerySet
+from mirrors.services.rights import require_sight
 from mirrors.status.mirror import MirrorStatus, mirror_statuses
 from mirrors.status.readable_regions import RegionStatus, places_of
-from rbac import services as rbac
 from web.openapi import answers
 from web.paging import MIRRORS_PAGE, PAGE, a_page, mirrors_page_of, page_of
 from web.schemas import page_answer, page_with
@@ -41,11 +41,13 @@ class AllMirrors(APIView):
 
     @answers("List all mirrors", 200, page_answer(MirrorAnswer), query=[*MIRRORS_PAGE, *WHICH])
     def get(self, request: Request) -> Response:
-        """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """A page of mirrors by name. Needs fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors."""
+        require_sight(request.user)
         given = request.query_params
         exactly = {"region": given.get("region"), "source__name": given.get("source")}
-        mirrors = Mirror.objects.live().filter(**{name: value for name, value in exactly.items() if value})
+        mirrors = Mirror.objects.visible_to(request.user).filter(
+            **{name: value for name, value in exactly.items() if value}
+        )
         amount, after = mirrors_page_of(request)
         readings = _in_state(mirrors.select_related("source"), state_of(request), after, amount + 1)
         page, pagination = a_page(readings, amount, lambda reading: reading.mirror.name)
@@ -61,10 +63,11 @@ class CommitRegions(APIView):
         "List regions of a commit", 200, page_with(PlaceAnswer, commit=serializers.CharField()), query=PAGE, fails=[409]
     )
     def get(self, request: Request, commit: str) -> Response:
-        """A page of places by region and repository. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """A page of places by region and repository. Needs fs:ListRepositories on `*`, or fs:ReadRepository on single
+        mirrors."""
+        require_sight(request.user)
         amount, after = page_of(request)
-        sha, places = places_of(list(Mirror.objects.live().select_related("source")), commit)
+        sha, places = places_of(list(Mirror.objects.visible_to(request.user).select_related("source")), commit)
         page, pagination = a_page(
             [place for place in places if place.offset > after], amount, lambda place: place.offset
         )

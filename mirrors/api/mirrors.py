@@ -24,6 +24,7 @@ from mirrors.preflight.checks import preflight
 from mirrors.preflight.questions import Plan
 from mirrors.services import mirrors as services
 from mirrors.services import settings as options
+from mirrors.services.rights import require_operation_of, require_sight, require_sight_of
 from mirrors.services.settings_etag import etag_of
 from mirrors.status import mirror as readings
 from mirrors.status.tags import tag_json, tag_readings
@@ -96,10 +97,10 @@ class Mirrors(APIView):
 
     @answers("List mirrors", 200, page_answer(MirrorAnswer), query=[*MIRRORS_PAGE, SOURCE_REGION])
     def get(self, request: Request, repository: str) -> Response:
-        """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """A page of mirrors by name. Needs fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors."""
+        require_sight(request.user)
         amount, after = mirrors_page_of(request)
-        mirrors = Mirror.objects.live().filter(
+        mirrors = Mirror.objects.visible_to(request.user).filter(
             source__name=repository, source__region=source_region(request), name__gt=after
         )
         rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
@@ -126,7 +127,7 @@ class MirrorDetail(APIView):
 
     @answers("Get a mirror", 200, MirrorAnswer, query=[etag(200)])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """The mirror. Needs fs:ListRepositories on `*`."""
+        """The mirror. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         return mirror_answer(find_visible(request, repository, mirror_id))
 
     @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, query=[IF_MATCH, etag(200)], fails=[409, 412])
@@ -156,8 +157,8 @@ class Pause(APIView):
 
     @answers("Pause a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """The mirror. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        """The mirror. Needs fs:OperateMirror on its source or on itself."""
+        require_operation_of(request.user, repository, mirror_id)
         return _change(request, repository, mirror_id, {"paused": True})
 
 
@@ -168,8 +169,8 @@ class Resume(APIView):
 
     @answers("Resume a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """The mirror. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        """The mirror. Needs fs:OperateMirror on its source or on itself."""
+        require_operation_of(request.user, repository, mirror_id)
         return _change(request, repository, mirror_id, {"paused": False})
 
 
@@ -180,8 +181,8 @@ class Sync(APIView):
 
     @answers("Sync a mirror", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """202: its duties are due now. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        """202: its duties are due now. Needs fs:OperateMirror on the source or the mirror."""
+        require_operation_of(request.user, repository, mirror_id)
         mirror = find_mirror(repository, mirror_id)
         services.mirror_sync(actor=request.user, mirror=mirror)
         message = f"checking {repository} now, and everything that is missing"
@@ -211,7 +212,7 @@ class Promotions(APIView):
 
     @answers("List promotions", 200, page_answer(PromotionAnswer), query=[*PAGE, BRANCH])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """A page of moves, the last one first. Needs fs:ListRepositories on `*`."""
+        """A page of moves, the last one first. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         moves = find_visible(request, repository, mirror_id).promotions.all()
         if branch := request.query_params.get("branch"):
             moves = moves.filter(branch=branch, is_tag=False)
@@ -225,8 +226,8 @@ class Tags(APIView):
 
     @answers("List tags", 200, page_answer(TagAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """A page of tags by name. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """A page of tags by name. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
+        require_sight_of(request.user, mirror_id)
         amount, after = page_of(request)
         tags = tag_readings(find_mirror(repository, mirror_id), after=after, amount=amount + 1)
         page, pagination = a_page(tags, amount, lambda tag: tag.name)
@@ -252,7 +253,7 @@ class BranchReset(APIView):
 
 def find_visible(request: Request, repository: str, mirror_id: str) -> Mirror:
     """The mirror of that id of the repository, for who may see mirrors. Raises Denied and NotFound."""
-    rbac.require(request.user, ("fs:ListRepositories", "*"))
+    require_sight_of(request.user, mirror_id)
     return find_mirror(repository, mirror_id)
 
 

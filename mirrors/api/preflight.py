@@ -13,7 +13,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.access.policies import repository_arn
 from core.bringing import ObjectReplication
 from core.errors import NotFound
 from core.installations.replication_rights import Side
@@ -26,7 +25,7 @@ from mirrors.preflight.checks import preflight
 from mirrors.preflight.needed_rights import BothSides, mirror_policies, planned_policies
 from mirrors.preflight.questions import Plan
 from mirrors.preflight.unreplicated import Route, count_unreplicated, manifest, route_of_mirror, route_of_plan
-from rbac import services as rbac
+from mirrors.services.rights import require_operation_of, require_sight_of
 from web.csv_export import FORMATS, TableView, lines_answer, wants_csv
 from web.openapi import answers
 from web.paging import one_of
@@ -102,8 +101,9 @@ class MirrorPolicies(APIView):
     @answers("Get the policies of a mirror", 200, MirrorPoliciesAnswer, query=PLANNED)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Policies for lakeFS and for the store, at both sides, and no more than is needed. Of a mirror that is to be
-        made, too: with its region and storage_namespace. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        made, too: with its region and storage_namespace. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the
+        mirror."""
+        require_sight_of(request.user, mirror_id)
         plan = _plan(request, repository, mirror_id)
         sides = planned_policies(plan) if plan else mirror_policies(_there(repository, mirror_id))
         return Response(_policies_json(mirror_id, plan is not None, sides))
@@ -158,7 +158,7 @@ class Unreplicated(TableView):
     def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
         """Their number, as far as 20 s of listing both places told; or the manifest. Needs fs:OperateMirror on
         repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        require_operation_of(request.user, repository, mirror_id)
         form = _form(request)
         mirror = find_mirror(repository, mirror_id)
         return _answer(form, route_of_mirror(actor=request.user, mirror=mirror), mirror.name)

@@ -17,7 +17,7 @@ from mirrors.api.mirrors import find_mirror
 from mirrors.queries.find_commit import find_commit
 from mirrors.services.copy_commands import FileCommand, copy_commands
 from mirrors.services.repair import commit_repair, repair_plan
-from rbac import services as rbac
+from mirrors.services.rights import require_sight_of
 from web.openapi import answers
 from web.schemas import count_or_null
 from web.serializers import Body, rfc3339
@@ -90,8 +90,8 @@ class CommitRepair(APIView):
 
     @answers("Repair a commit", 202, RepairedAnswer, body=RepairAsked, also=(200, RepairPlanAnswer))
     def post(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
-        """202, or with `dry_run` 200 and the plan. Needs fs:ListRepositories on `*`; 202 fs:MirrorRepository too."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """202, or with `dry_run` 200 and the plan. Needs the right to see the mirror; for 202 to run it, too."""
+        require_sight_of(request.user, mirror_id)
         body = RepairAsked(data=request.data)
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)

@@ -9,7 +9,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.access.policies import repository_arn
 from core.mirroring.explain.gc_rules import both_of, own_rules_warning, unread_rules_note
 from core.mirroring.states import ASIDE
 from core.text.phrases import count
@@ -22,10 +21,10 @@ from mirrors.queries.branch_positions import BranchPosition
 from mirrors.queries.gc_exposure import AllUnreached, Gone, Unreached, gone_of, unreached_of
 from mirrors.queries.unreplicated import Loss, losses_of
 from mirrors.services.priority import mirror_prioritise
+from mirrors.services.rights import require_operation_of, require_sight_of
 from mirrors.status.lag_panel import loss_doubts
 from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_statuses
 from mirrors.transitions.rpo_breaches import Kept, target_of, targets_kept
-from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, a_page, number_of, page_of
 from web.schemas import LOCATION
@@ -40,8 +39,8 @@ class GcSafety(APIView):
     @answers("Get GC safety", 200, UnreachedPageAnswer, query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """What is gone, and a page of the pending commits that no branch of the source leads to any more, the newest
-        first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        first. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
+        require_sight_of(request.user, mirror_id)
         amount, after = page_of(request)
         mirror = find_mirror(repository, mirror_id)
         unreached = unreached_of(mirror)
@@ -136,8 +135,9 @@ class Prioritise(APIView):
 
     @answers("Prioritise a commit", 202, PrioritisedAnswer, body=Prioritised, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """202 with the commit, and whether anything is left to do for it. Needs fs:OperateMirror on the source."""
-        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        """202 with the commit, and whether anything is left to do for it. Needs fs:OperateMirror on the source or the
+        mirror."""
+        require_operation_of(request.user, repository, mirror_id)
         body = Prioritised(data=request.data)
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)
@@ -157,8 +157,8 @@ class Lag(APIView):
 
     @answers("Get lag", 200, LagPageAnswer, query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """A page of branches by name. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """A page of branches by name. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
+        require_sight_of(request.user, mirror_id)
         amount, after = page_of(request)
         [reading] = mirror_statuses([find_mirror(repository, mirror_id)])
         branches = [branch for branch in reading.branches if branch.name > after]
@@ -175,8 +175,9 @@ class Losses(APIView):
 
     @answers("Get loss", 200, LossPageAnswer, query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """Together, and a page of the branches that are behind, by name. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        """Together, and a page of the branches that are behind, by name. Needs fs:ListRepositories on `*`, or
+        fs:ReadRepository on the mirror."""
+        require_sight_of(request.user, mirror_id)
         amount, after = page_of(request)
         mirror, now = find_mirror(repository, mirror_id), clock.now()
         losses = losses_of(mirror, after, amount + 1)

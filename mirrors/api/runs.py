@@ -58,7 +58,7 @@ class Runs(APIView):
 
     @answers("List runs", 200, page_answer(RunAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
+        """A page of them, the last one first. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         mirror, now = find_visible(request, repository, mirror_id), clock.now()
         to_json = partial(run_json, now=now, held=is_held(mirror, now))
         return Response(newest_first(request, mirror.runs, to_json))
@@ -71,7 +71,7 @@ class RunDetail(APIView):
 
     @answers("Get a run", 200, RunDetailAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, number: int) -> Response:
-        """The check. Needs fs:ListRepositories on `*`."""
+        """The check. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         mirror, now = find_visible(request, repository, mirror_id), clock.now()
         run = mirror.runs.filter(pk=number).first() if number < 10**18 else None
         if run is None:

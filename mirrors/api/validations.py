@@ -9,14 +9,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.access.policies import repository_arn
 from core.errors import NotFound
 from core.mirroring.object_check import Depth
 from jobs.job_ids import JobType, accepted, job_url
 from mirrors.api.mirrors import find_mirror, find_visible
 from mirrors.models import Validation
+from mirrors.services.rights import require_operation_of
 from mirrors.services.validations import validation_ask
-from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, newest_first
 from web.schemas import LOCATION, page_answer, text_or_null, time_or_null
@@ -73,8 +72,9 @@ class Validate(APIView):
 
     @answers("Validate a mirror", 202, ValidationAnswer, body=ValidationAsked, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """202 with the job; the one that is open for the same, if any. Needs fs:OperateMirror on the source."""
-        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        """202 with the job; the one that is open for the same, if any. Needs fs:OperateMirror on the source or the
+        mirror."""
+        require_operation_of(request.user, repository, mirror_id)
         body = ValidationAsked(data=request.data)
         body.is_valid(raise_exception=True)
         wanted = body.validated_data
@@ -96,7 +96,7 @@ class Validations(APIView):
 
     @answers("List validations", 200, page_answer(ValidationAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
+        """A page of them, the last one first. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         rows = find_visible(request, repository, mirror_id).validations
         return Response(newest_first(request, rows, validation_json))
 
@@ -108,7 +108,7 @@ class ValidationDetail(APIView):
 
     @answers("Get a validation", 200, ValidationAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, job: int) -> Response:
-        """The job. Needs fs:ListRepositories on `*`."""
+        """The job. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         mirror = find_visible(request, repository, mirror_id)
         validation = mirror.validations.filter(pk=job).first() if job < 10**18 else None
         if validation is None:

@@ -46,7 +46,8 @@ class Waivers(APIView):
 
     @answers("List waivers", 200, page_answer(WaiverAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """A page of waivers, the last one first. Needs fs:ListRepositories on `*`."""
+        """A page of waivers, the last one first. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the
+        mirror."""
         return Response(newest_first(request, find_visible(request, repository, mirror_id).waivers, waiver_json))
 
     @answers("Give a waiver", 201, WaiverAnswer, body=WaiverGiven)
@@ -67,7 +68,7 @@ class WaiverDetail(APIView):
 
     @answers("Get a waiver", 200, WaiverAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
-        """The waiver. Needs fs:ListRepositories on `*`."""
+        """The waiver. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         return Response(waiver_json(find_waiver(find_visible(request, repository, mirror_id), waiver)))
 
     @answers("Withdraw a waiver", 204)

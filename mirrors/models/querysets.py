@@ -9,6 +9,8 @@ from typing import Any
 from django.db import models
 from django.db.models import F, Q
 
+from core.access.mirror_rights import may_see_some, sees_all, to_see
+from core.access.policies import evaluate_any
 from core.mirroring.object_check import Depth
 
 
@@ -26,10 +28,20 @@ UNCHECKED = Q(data__in=[Written("unknown"), Written("waiting")])
 
 class MirrorQuerySet(models.QuerySet):
     def visible_to(self, user: Any) -> MirrorQuerySet:
-        """The mirrors that `user` may see: all of them with fs:ListRepositories on `*`, else none."""
-        from rbac.services import allowed
+        """The mirrors that `user` may see: all with fs:ListRepositories on `*`, else those whose own repository they
+        may fs:ReadRepository. For who may not see all it asks for the names once."""
+        from rbac.services import policies_of
 
-        return self.live() if allowed(user, "fs:ListRepositories", "*") else self.none()
+        if not getattr(user, "is_authenticated", False) or not user.is_active:
+            return self.none()
+        policies, username = policies_of(user), user.username
+        if sees_all(policies, username):
+            return self.live()
+        if not may_see_some(policies, username):
+            return self.none()
+        names = self.model.objects.live().order_by().values_list("name", flat=True)
+        seen = [name for name in names if evaluate_any(policies, to_see(name), username)[1].allowed]
+        return self.live().filter(name__in=seen)
 
     def live(self) -> MirrorQuerySet:
         """Without those that were deleted and only keep their name reserved."""

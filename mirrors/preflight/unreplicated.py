@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from core.access.policies import repository_arn
 from core.errors import Denied, Throttled
 from core.installations.preflight_stores import bucket_of
 from core.installations.unreplicated_objects import Lacking, Namespaces, lacking, manifest_line
@@ -21,6 +20,7 @@ from deployment.wiring import clients, region_settings
 from installations import probes
 from mirrors.models import Mirror
 from mirrors.services import mirrors, placement
+from mirrors.services.rights import require_operation
 from rbac import services as rbac
 
 T = TypeVar("T")
@@ -42,8 +42,8 @@ class Route:
 
 
 def route_of_mirror(*, actor: Any, mirror: Mirror) -> Route:
-    """Of a mirror that is there. Raises Denied without fs:OperateMirror on its source."""
-    rbac.require(actor, ("fs:OperateMirror", repository_arn(mirror.source.name)))
+    """Of a mirror that is there. Raises Denied without the right to run it."""
+    require_operation(actor, mirror)
     return Route(Namespaces(mirror.source.namespace, mirror.namespace), mirror.source.region, mirror.region)
 
 

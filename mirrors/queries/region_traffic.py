@@ -44,11 +44,12 @@ def _counted(rows: Any) -> Mapping[str, int]:
 
 
 def needs(actor: Any, region: str) -> Known:
-    """What mirrors need of a region, as far as somebody may see mirrors."""
+    """What mirrors need of a region, as far as somebody may see them, and how many needs more there are."""
     live = Mirror.objects.live().select_related("source").order_by("name")
-    known = [need for mirror in live for at, need in needs_of(mirror) if at == region]
-    may_see = not known or Mirror.objects.visible_to(actor).exists()
-    return (known, 0) if may_see else ([], len(known))
+    seen = set(Mirror.objects.visible_to(actor).order_by().values_list("pk", flat=True))
+    needed = [(mirror.pk, need) for mirror in live for at, need in needs_of(mirror) if at == region]
+    known = [need for key, need in needed if key in seen]
+    return known, len(needed) - len(known)
 
 
 def needs_of(mirror: Mirror) -> list[tuple[str, Need]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.installations.copy_command import CopyCommand, Store, copy_command
 from deployment import config
 from mirrors.models import Blocker, Mirror
-from mirrors.services.backlog import blockers_of
+from mirrors.queries.missing import blockers_of
 
 AMOUNT = 10
 

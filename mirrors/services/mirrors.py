@@ -23,6 +23,7 @@ from mirrors.models import Mirror, MirrorBranch, MirrorDuty, Repository, all_bra
 from mirrors.queries.duties import OF_A_MIRROR
 from mirrors.services import placement
 from mirrors.services.adoption import Adopted, check_adoptable, reaching
+from mirrors.services.rights import require_change, require_operation
 from mirrors.services.settings_etag import etag_of
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.selection import whole_selection
@@ -232,8 +233,7 @@ def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING) -> None:
 
 def mirror_sync(*, actor: Any, mirror: Mirror) -> None:
     """Look at the source, and again for everything that is missing, at once."""
-    right = ("fs:OperateMirror", repository_arn(mirror.source.name))
-    rbac.require(actor, right)
+    right = require_operation(actor, mirror)
     mirror.blockers.update(look_at=clock.now())
     duties.wake(MirrorDuty.SENSE, mirror.source_id)
     for kind in OF_A_MIRROR:
@@ -247,8 +247,7 @@ def branch_reset(*, actor: Any, mirror: Mirror, branch: str) -> None:
 
     Raises Denied, NotFound (no such branch) and Conflict (nothing is forced on this mirror now).
     """
-    right = ("fs:MirrorRepository", repository_arn(mirror.source.name))
-    rbac.require(actor, right)
+    right = require_change(actor, mirror)
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
         raise Conflict(f"nothing is forced on '{mirror.name}' while it is paused, stopped or frozen")
     can_be = "\0" not in branch  # PostgreSQL would take it for an error of ours

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from core.access.mirror_rights import to_operate, to_see
 from core.access.policies import ALL, auth_arn, namespace_arn, repository_arn
 from core.access.policy_analysis import Place
 from deployment import config
 from rbac.permission_catalog import Area, a_step, register
 
 _SOURCE, _MIRROR, _NAMESPACE = repository_arn("{source}"), repository_arn("{mirror}"), namespace_arn("{namespace}")
-_CHANGE, _OPERATE = ("fs:MirrorRepository", _SOURCE), ("fs:OperateMirror", _SOURCE)
+_CHANGE, _OPERATE = ("fs:MirrorRepository", _SOURCE), to_operate("{source}", "{mirror}")
 
 STEPS = (
-    a_step("mirrors.see", "See mirrors, jobs and the overview", ("fs:ListRepositories", ALL)),
+    a_step("mirrors.see", "See a mirror, its jobs and its alerts", to_see("{mirror}")),
     a_step(
         "mirrors.create",
         "Create a mirror",
@@ -21,7 +22,7 @@ STEPS = (
         ("fs:CreateRepository", _MIRROR),
         ("fs:AttachStorageNamespace", _NAMESPACE),
     ),
-    a_step("mirrors.change", "Change a mirror's settings", _CHANGE),
+    a_step("mirrors.change", "Edit a mirror's settings", _CHANGE),
     a_step("mirrors.pause", "Pause and resume a mirror", _OPERATE),
     a_step("mirrors.sync", "Sync a mirror now", _OPERATE),
     a_step("mirrors.validate", "Validate a mirror, and stop a check", _OPERATE),
@@ -37,7 +38,7 @@ _INSTALLATION = auth_arn("installation", "{region}")
 INSTALLATIONS = (
     a_step("installations.see", "See installations", ("fs:ListInstallations", ALL)),
     a_step("installations.add", "Add an installation", ("auth:CreateInstallation", _INSTALLATION)),
-    a_step("installations.change", "Change an installation", ("auth:UpdateInstallation", _INSTALLATION)),
+    a_step("installations.change", "Edit an installation", ("auth:UpdateInstallation", _INSTALLATION)),
     a_step("installations.delete", "Delete an installation", ("auth:DeleteInstallation", _INSTALLATION)),
     a_step("installations.test", "Test an installation", ("auth:TestInstallation", _INSTALLATION)),
 )

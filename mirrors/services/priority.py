@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from audit.verbs import Verb
-from core.access.policies import repository_arn
 from core.errors import NotFound
 from core.mirroring.facts import History
 from db.chunks import chunks
@@ -19,6 +18,7 @@ from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.queries.ancestors import windows
 from mirrors.queries.proof_facts import row_of
+from mirrors.services.rights import require_operation
 from mirrors.transitions.validity import locked_mirror
 from rbac import services as rbac
 
@@ -31,8 +31,7 @@ def mirror_prioritise(*, actor: Any, mirror: Mirror, commit: str = "", branch: s
 
     Raises Denied and NotFound (no such branch, or nothing is known of the commit at this mirror).
     """
-    right = ("fs:OperateMirror", repository_arn(mirror.source.name))
-    rbac.require(actor, right)
+    right = require_operation(actor, mirror)
     sha = commit or _head(mirror, branch)
     row = row_of(mirror, sha)
     if row is None:

@@ -13,13 +13,13 @@ from typing import Any
 from django.db import transaction
 
 from audit.verbs import Verb
-from core.access.policies import repository_arn
 from core.errors import Invalid
 from core.mirroring.branch_selection import OnUnselect
 from db import clock
 from jobs import duties
 from mirrors.models import Mirror, MirrorDuty
 from mirrors.services.mirrors import mirror_lock
+from mirrors.services.rights import require_change, require_operation
 from mirrors.services.settings_etag import etag_of
 from mirrors.transitions.selection import reselect, start_or_end_tags, whole_selection
 from mirrors.transitions.validity import invalidate_for_settings
@@ -43,9 +43,8 @@ def mirror_update(
     `on_unselect` says what becomes of branches that are there, and are `selected` no more by this very change.
     Raises Denied, NotFound (it is being deleted), Stale (not as it was `seen`) and Invalid (no such setting).
     """
-    action = "fs:OperateMirror" if changes.keys() == {"paused"} else "fs:MirrorRepository"
-    right = (action, repository_arn(mirror.source.name))
-    rbac.require(actor, right)
+    operates = changes.keys() == {"paused"}
+    right = require_operation(actor, mirror) if operates else require_change(actor, mirror)
     if unknown := sorted(changes.keys() - SETTINGS.keys()):
         raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
     with transaction.atomic():

@@ -11,12 +11,12 @@ from typing import Any
 from django.db import transaction
 
 from audit.verbs import Verb
-from core.access.policies import repository_arn
 from core.errors import Conflict
 from db import clock
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
 from mirrors.models import MirrorDuty, Run, Validation
+from mirrors.services.rights import require_operation
 from rbac import services as rbac
 
 
@@ -29,8 +29,7 @@ def job_stop(*, actor: Any, kind: JobType, row: Any) -> str:
         raise Conflict(
             "a duty is never over, so it can't be stopped", hint="Pause the mirror or export, or stop its run"
         )
-    right = ("fs:OperateMirror", repository_arn(row.mirror.source.name))
-    rbac.require(actor, right)
+    right = require_operation(actor, row.mirror)
     validation = row if kind is JobType.VALIDATION else row.validation
     with transaction.atomic():
         message = _stop_run(row) if validation is None else _stop_validation(validation, actor)

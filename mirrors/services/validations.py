@@ -10,13 +10,13 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from audit.verbs import Verb
-from core.access.policies import repository_arn
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from db import clock
 from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Mirror, MirrorDuty, Validation
+from mirrors.services.rights import require_operation
 from rbac import services as rbac
 
 
@@ -28,8 +28,7 @@ def validation_ask(
     Gives the request that is open for the same already, if there is one. Raises Denied, NotFound (no such commit or
     branch) and Conflict (no head to look at).
     """
-    right = ("fs:OperateMirror", repository_arn(mirror.source.name))
-    rbac.require(actor, right)
+    right = require_operation(actor, mirror)
     made = _request(mirror, _heads(mirror, commit, branch), commit, branch, depth or Depth(mirror.depth))
     made.asked_by = actor if isinstance(actor, str) else actor.username
     validation = _store(made)

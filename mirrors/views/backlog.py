@@ -15,8 +15,9 @@ from core.text.phrases import count
 from db import clock
 from mirrors.models import Blocker
 from mirrors.preflight.unreplicated import count_unreplicated, route_of_mirror
+from mirrors.queries.missing import blockers_of
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Looked, blockers_of, things_retry
+from mirrors.services.backlog import Looked, things_retry
 from mirrors.status.mirror import mirror_statuses
 from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query

@@ -24,6 +24,7 @@ from mirrors.status.branch_commits import BranchCommits, branch_commits
 from mirrors.status.copying import copying_of
 from mirrors.status.lag_panel import lag_panel
 from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_status
+from mirrors.status.sparks import sparks
 from mirrors.status.tags import count_tags, tag_readings
 from mirrors.views.forms import DeletionForm
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_see, show_tab
@@ -65,6 +66,7 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
         "tags": tag_readings(mirror, amount=PAGE),
         "tags_number": count_tags(mirror),
         "panel": lag_panel(reading),
+        "sparks": sparks([reading.mirror], reading.as_of),
         "copying": copying_of(mirror, now),
     }
     return show_tab(request, reading, "mirror", context)

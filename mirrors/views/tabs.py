@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
-from core.access.policies import repository_arn
+from core.access.policies import ALL, auth_arn, repository_arn
 from mirrors.models import Mirror
+from mirrors.services import rights
+from mirrors.services.rights import require_sight, require_sight_of
 from mirrors.status.incidents import trouble_of
 from mirrors.status.mirror import MirrorStatus
 from rbac import services as rbac
-from rbac.signin.views import permission_required
+from rbac.signin.views import View
 from web.pages import answered, whole_or_part
 
 SECTION = {"section": "mirrors"}
@@ -28,11 +31,22 @@ TABS = (
     ("mirror_audit", "Audit"),
 )
 """The name of each address, and what stands on the tab."""
-may_see = permission_required("fs:ListRepositories", "*")
+
+
+def may_see(view: View) -> View:
+    """Let a view run only for users who may see some mirror; others get NotSignedIn or Denied."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        require_sight(request.user)
+        return view(request, *args, **kwargs)
+
+    return guarded
 
 
 def find_visible(request: HttpRequest, name: str) -> Mirror:
-    """The mirror of that name, if the user may see it. Raises Http404."""
+    """The mirror of that name. Raises Denied for who may not see it, whether it is there or not, and Http404."""
+    require_sight_of(request.user, name)
     mirror = Mirror.objects.visible_to(request.user).select_related("source", "created_by").filter(name=name).first()
     if mirror is None:
         raise Http404(f"no mirror {name}")
@@ -46,7 +60,14 @@ def may_change(request: HttpRequest, mirror: Mirror) -> bool:
 
 def may_operate(request: HttpRequest, mirror: Mirror) -> bool:
     """Whether the user may have it paused, looked at, checked."""
-    return rbac.allowed(request.user, "fs:OperateMirror", repository_arn(mirror.source.name))
+    return rights.may_operate(request.user, mirror)
+
+
+def may_give_access(user: Any, name: str) -> bool:
+    """Whether they may create the policy by which others see the mirror of this name."""
+    return rbac.allowed(user, "auth:ListPolicies", ALL) and rbac.allowed(
+        user, "auth:CreatePolicy", auth_arn("policy", f"View-{name}")
+    )
 
 
 def show_tab(
@@ -57,6 +78,7 @@ def show_tab(
     shared["may_change"] = may_change(request, reading.mirror)
     shared["may_operate"] = may_operate(request, reading.mirror)
     shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))
+    shared["may_give"] = may_give_access(request.user, reading.mirror.name)
     shared["trouble"] = trouble_of(reading)
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower()}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")

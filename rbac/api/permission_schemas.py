@@ -13,6 +13,7 @@ from rbac import services
 from rbac.models import User
 from rbac.services.effective_permissions import Holding, Simulation
 from rbac.services.policy_impact import AreaChange, Impact
+from rbac.services.policy_warnings import warnings_of
 from web.schemas import many_texts
 from web.serializers import Body, rfc3339
 
@@ -104,7 +105,8 @@ class ChangeAnswer(serializers.Serializer):
 
 
 class ImpactAnswer(serializers.Serializer):
-    """What a draft would change. `alone` is what it changes for a user who has no other policy.
+    """What a draft would change. `alone` is what it changes for a user who has no other policy; `warnings`: of
+    unknown actions, of resources that an action is never asked for on, and of rights that open no page by themselves.
 
     Names of users whom the caller may not read (auth:ReadUser) are left out, not their number.
     """
@@ -116,6 +118,7 @@ class ImpactAnswer(serializers.Serializer):
     allows = serializers.IntegerField(help_text="how many steps somebody could take only then, somewhere")
     changes = ChangeAnswer(many=True)
     alone = ChangeAnswer(many=True)
+    warnings = many_texts()
     more = serializers.BooleanField(help_text="there are more changes than these")
     as_of = serializers.DateTimeField()
 
@@ -165,6 +168,7 @@ def impact_json(impact: Impact, reader: User) -> dict[str, Any]:
         "allows": impact.allows,
         "changes": [_change_json(area_change, seen) for area_change in impact.changes],
         "alone": [_change_json(area_change, set()) for area_change in impact.alone],
+        "warnings": warnings_of(impact.draft) if impact.draft else [],
         "more": impact.more,
     }
 

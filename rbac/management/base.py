@@ -33,6 +33,6 @@ def find_user(name: str) -> User:
 def ask_password(name: str) -> str:
     """A new password, typed twice at the terminal and not shown."""
     password = getpass(f"Password for {name}: ")
-    if password != getpass("The same again: "):
+    if password != getpass("Repeat password: "):
         raise CommandError("the two passwords differ")
     return password

@@ -7,7 +7,16 @@ Conflict (see administrators.py).
 
 from audit.record import Actor, Right, audit
 from rbac.services.administrators import administrator, administrator_kept, is_administrator
-from rbac.services.authorize import allowed, decide, forget, policies_of, reading_of, require
+from rbac.services.authorize import (
+    allowed,
+    allowed_any,
+    decide,
+    forget,
+    policies_of,
+    reading_of,
+    require,
+    require_any,
+)
 from rbac.services.groups import (
     group_add,
     group_create,

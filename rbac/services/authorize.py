@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
 
-from core.access.policies import PART_OF, Verdict, deny_everything, evaluate, parse_policy
+from core.access.policies import PART_OF, Right, Verdict, deny_everything, evaluate, parse_policy, settling
 from core.access.policies import Policy as Reading
 from core.errors import Denied, Invalid, NotSignedIn
 from rbac.models import Attachment, Policy, User
@@ -20,12 +21,36 @@ def require(user: Any, *needs: tuple[str, str]) -> None:
     """Return if the user has every (action, ARN); NotSignedIn for nobody, Denied naming the first that is missing."""
     if not getattr(user, "is_authenticated", False):
         raise NotSignedIn("no credentials: send an access key id and its secret by HTTP Basic, or sign in")
-    for action, arn in needs:
-        verdict = decide(user, action, arn)
-        if not verdict.allowed:
-            user.refused = [*getattr(user, "refused", ()), (action, arn)]  # written down when the request has ended
-            hint = _why(verdict, action)
-            raise Denied(f"{user.get_username()} may not {action} on {arn}", action=action, arn=arn, hint=hint)
+    for need in needs:
+        _require_one(user, [need])
+
+
+def require_any(user: Any, *rights: Right) -> Right:
+    """The right by which the user may. Of rights that serve each as well one is enough, and a denial of any wins.
+
+    NotSignedIn for nobody, Denied naming the first or the one that is denied."""
+    require(user)
+    return _require_one(user, rights)
+
+
+def allowed_any(user: Any, *rights: Right) -> bool:
+    """Whether the user has one of rights that serve each as well, and is denied none."""
+    return getattr(user, "is_authenticated", False) and _decide_any(user, rights)[1].allowed
+
+
+def _require_one(user: Any, rights: Sequence[Right]) -> Right:
+    (action, arn), verdict = _decide_any(user, rights)
+    if verdict.allowed:
+        return action, arn
+    user.refused = [*getattr(user, "refused", ()), (action, arn)]  # written down when the request has ended
+    others = [f"{other} on {its}" for other, its in rights if (other, its) != (action, arn)]
+    hint = _why(verdict, action, others)
+    raise Denied(f"{user.get_username()} may not {action} on {arn}", action=action, arn=arn, hint=hint)
+
+
+def _decide_any(user: Any, rights: Sequence[Right]) -> tuple[Right, Verdict]:
+    """As `evaluate_any` does, for a user."""
+    return settling([(right, decide(user, *right)) for right in rights])
 
 
 def allowed(user: Any, action: str, arn: str) -> bool:
@@ -76,8 +101,9 @@ def reading_of(policy: Policy) -> Reading:
         return deny_everything(policy.name)
 
 
-def _why(verdict: Verdict, action: str) -> str:
+def _why(verdict: Verdict, action: str, others: Sequence[str]) -> str:
     if verdict.deciding:
         return f"It is a {verdict.deciding}"
     whole = PART_OF.get(action)
-    return "No policy of theirs allows it" + (f", nor {whole}, which it is a part of" if whole else "")
+    part = f", nor {whole}, which it is a part of" if whole else ""
+    return f"No policy of theirs allows it{part}" + "".join(f"; {other} would do as well" for other in others)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from core.access.documents import Document, allow, policy_document, whole
-from core.access.policies import namespace_arn, repository_arn
+from core.access.policies import alert_arn, namespace_arn, repository_arn
 from core.errors import Invalid
 from rbac import services
 from rbac.models import Group, Policy
@@ -59,6 +59,11 @@ _OWN_CREDENTIALS = (
     "auth:ReadCredentials",
 )
 _OPERATE = ("fs:OperateMirror", "fs:PauseExport", "fs:RunExport", "fs:AcknowledgeAlert")
+EARLIER: dict[str, tuple[tuple[str, ...], ...]] = {
+    "Operators": (_OPERATE[:3],),
+    "ReplicationPolicy": (_REPLICATE, (*_REPLICATE, *_KEEP_TAGS)),
+}
+"""The actions that earlier versions allowed by these policies, on everything."""
 _EVERYTHING = ("fs:*", "auth:*", "ci:*", "retention:*", "branches:*", "pr:*")
 
 
@@ -106,15 +111,36 @@ def operate() -> Document:
     return policy_document("Operators", allow(_OPERATE))
 
 
+def viewer_of(*, mirror: str) -> Document:
+    """See one mirror, and no other. Invalid if that is no repository's name."""
+    _check_name(mirror, "mirror")
+    return policy_document(f"View-{mirror}", allow(["fs:ReadRepository"], repository_arn(mirror)))
+
+
+def operator_of(*, mirror: str) -> Document:
+    """See and run one mirror, and answer the alerts that one sees. Invalid if that is no repository's name."""
+    _check_name(mirror, "mirror")
+    return policy_document(
+        f"Operate-{mirror}",
+        allow(["fs:ReadRepository", "fs:OperateMirror"], repository_arn(mirror)),
+        allow(["fs:AcknowledgeAlert"], alert_arn("*")),
+    )
+
+
 def own_credentials() -> Document:
     """Everybody's own access keys."""
     return policy_document("ManageOwnCredentials", allow(_OWN_CREDENTIALS, "arn:lakefs:auth:::user/${user}"))
 
 
+def every_one() -> tuple[Document, ...]:
+    """The built-in policies as this version makes them."""
+    return all_access(), read_all(), operate(), own_credentials(), mirror_admin(), replicator()
+
+
 @services.administrator_kept()
 def install() -> None:
     """Make the built-in policies and groups that are not there; leave alone what somebody has changed since."""
-    for document in (all_access(), read_all(), operate(), own_credentials(), mirror_admin(), replicator()):
+    for document in every_one():
         if not Policy.objects.filter(name=document["id"]).exists():
             services.policy_put(actor="system:install", document=document)
     _group(ADMINS, "May do everything", "AllAccess")

@@ -33,7 +33,7 @@ class Holding:
     @property
     def through(self) -> str:
         """How it reaches them, in words."""
-        ways = (["on their own name"] if self.own else []) + [f"through {group}" for group in self.groups]
+        ways = (["attached directly"] if self.own else []) + [f"through {group}" for group in self.groups]
         return " and ".join(ways)
 
 
@@ -52,9 +52,9 @@ class Simulation:
     def reason(self) -> str:
         """Why, as a sentence."""
         if not self.user.is_active:
-            return f"{self.user.username} is disabled, and may do nothing until somebody enables them."
+            return f"{self.user.username} is disabled and may do nothing until enabled."
         if self.deciding is None:
-            return f"No statement of {self.user.username}'s policies speaks of it, and what none allows is refused."
+            return f"No policy statement of {self.user.username} allows it, so it is refused."
         verb = "allows" if self.verdict.allowed else "denies"
         sentence = (
             f"Statement {self.deciding.number} of policy '{self.deciding.policy}', {self.deciding.through}, {verb} it"
@@ -62,7 +62,7 @@ class Simulation:
         overruled = not self.verdict.allowed and any(
             holding.statement.effect is Effect.ALLOW for holding in self.others
         )
-        return f"{sentence}. A statement that denies wins over those that allow." if overruled else f"{sentence}."
+        return f"{sentence}. A deny overrides every allow." if overruled else f"{sentence}."
 
 
 def effective(user: User) -> list[Holding]:

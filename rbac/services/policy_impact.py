@@ -45,6 +45,7 @@ class Impact:
     """
 
     policy: str
+    draft: Reading | None
     people: int
     left_out: int
     changes: list[AreaChange]
@@ -84,6 +85,7 @@ def impact(name: str, draft: Reading | None, *, also: Iterable[User] = ()) -> Im
     first = list(islice(area_changes, MOST_CHANGES + 1))
     return Impact(
         name,
+        draft,
         len(people),
         len(holders) + len(getting) - len(people),
         sorted(first[:MOST_CHANGES], key=lambda area_change: not area_change.change.lost),
@@ -135,4 +137,4 @@ def _places(step: PermissionStep, read_places: Callable[[], list[Place]], versio
     """Where a step is judged: what the two versions name, and what there is; each once."""
     candidates = [*places_named(step, versions), *(read_places() if step.blanks else ())]
     fitting = (place for place in candidates if step.blanks <= place.keys())
-    return list({tuple(need.arn(place) for need in step.needs): place for place in fitting}.values())
+    return list({tuple(need.arn(place) for need in step.rights): place for place in fitting}.values())

@@ -35,7 +35,7 @@ class NewPasswordForm(SetPasswordForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
         self.fields["new_password1"].help_text = "At least 8 characters, and none that everybody tries first."
-        self.fields["new_password2"].label = "The same again"
+        self.fields["new_password2"].label = "Repeat password"
         self.fields["new_password2"].help_text = ""
 
 

@@ -44,7 +44,7 @@ def session_end(request: HttpRequest, handle: str, username: str = "") -> HttpRe
     if handle == current:
         request.session.flush()
         return redirect("login")
-    messages.success(request, "That browser is signed out.")
+    messages.success(request, "Session ended.")
     return redirect(_list_of(username))
 
 
@@ -54,7 +54,7 @@ def sessions_end(request: HttpRequest, username: str = "") -> HttpResponse:
     user = _whose(request, username, "auth:UpdateUser")
     current = signed_in.handle_of(request)
     number = signed_in.sessions_end(actor=_actor(request), user=user, but=current)
-    messages.success(request, f"{number} {'browser is' if number == 1 else 'browsers are'} signed out.")
+    messages.success(request, f"Ended {number} {'session' if number == 1 else 'sessions'}.")
     return redirect(_list_of(username))
 
 
@@ -72,7 +72,7 @@ def password(request: HttpRequest) -> HttpResponse:
         if form.is_valid() and _replaced(request, form, "changed by themselves"):
             brute_force.succeeded(place)
             update_session_auth_hash(request, form.user)
-            messages.success(request, "The password is changed. All other browsers are signed out.")
+            messages.success(request, "Password changed. All other sessions have ended.")
             return redirect("sessions")
         status = 429 if wait else 200
     response = render(request, "account/password.html", {"form": form}, status=status)
@@ -92,7 +92,7 @@ class ResetPassword(PasswordResetConfirmView):
         """Replace it, and go to sign in by it."""
         if not _replaced(self.request, form, "by a one-time link"):
             return self.form_invalid(form)
-        messages.success(self.request, "The password is changed. Sign in with it.")
+        messages.success(self.request, "Password changed. Sign in with it.")
         self.request.session.pop("_password_reset_token", None)
         return redirect(self.success_url)
 

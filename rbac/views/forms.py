@@ -15,7 +15,9 @@ class UserForm(ServiceForm):
     """A new user."""
 
     username = forms.CharField(
-        label="Name", max_length=128, help_text="What they sign in with: letters, digits and _ . @ + -. It stays."
+        label="Name",
+        max_length=128,
+        help_text="To sign in with. Letters, digits and _ . @ + -. Can't be changed later.",
     )
     friendly_name = forms.CharField(label="Full name", max_length=200, required=False)
     email = forms.EmailField(label="E-mail", required=False)
@@ -25,13 +27,13 @@ class UserForm(ServiceForm):
         required=False,
         strip=False,
         widget=forms.PasswordInput,
-        help_text="At least 8 characters. Without one the user only works by access key.",
+        help_text="At least 8 characters. Without a password the user can only use access keys.",
     )
     groups = forms.MultipleChoiceField(
         label="Groups",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="What they may do comes from these.",
+        help_text="Permissions come from these.",
     )
 
     def __init__(self, *args: Any, groups: list[str], **more: Any) -> None:
@@ -52,11 +54,13 @@ class ProfileForm(ServiceForm):
 class GroupForm(ServiceForm):
     """A new group."""
 
-    name = forms.CharField(label="Name", max_length=128, help_text="Letters, digits and _ . @ + -. It stays.")
-    description = forms.CharField(label="What it is for", max_length=200, required=False)
+    name = forms.CharField(
+        label="Name", max_length=128, help_text="Letters, digits and _ . @ + -. Can't be changed later."
+    )
+    description = forms.CharField(label="Purpose", max_length=200, required=False)
 
 
-LASTING = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until it is disabled"))
+LASTING = (("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "until it is disabled"))
 OVERLAPS = (("0", "at once"), ("3600", "in an hour"), ("86400", "in a day"), ("604800", "in a week"))
 
 
@@ -64,9 +68,9 @@ class KeyForm(ServiceForm):
     """A new access key."""
 
     description = forms.CharField(
-        label="What it is for", max_length=200, required=False, help_text="Like: nightly export of orders."
+        label="Purpose", max_length=200, required=False, help_text="Such as: nightly export of orders."
     )
-    days = forms.ChoiceField(label="It works for", choices=LASTING, required=False, initial="90")
+    days = forms.ChoiceField(label="Valid for", choices=LASTING, required=False, initial="90")
 
     @property
     def expires_at(self) -> datetime | None:
@@ -78,7 +82,7 @@ class KeyForm(ServiceForm):
 class OverlapForm(ServiceForm):
     """How long a key goes on beside the one that follows it."""
 
-    overlap = forms.ChoiceField(label="The old one ends", choices=OVERLAPS, initial="86400")
+    overlap = forms.ChoiceField(label="The old key expires", choices=OVERLAPS, initial="86400")
 
     @property
     def lasting(self) -> timedelta:

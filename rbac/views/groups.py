@@ -46,7 +46,7 @@ def group_new(request: HttpRequest) -> HttpResponse:
     except LakeMirrorError as error:
         form.refuse(error)
         return show(request, "group_new.html", TAB, {"form": form}, status=400)
-    messages.success(request, f"{group.name} is here. Give it policies, then put users into it.")
+    messages.success(request, f"Created group {group.name}. Attach policies, then add members.")
     return redirect("group", group.name)
 
 
@@ -83,7 +83,7 @@ def group_add(request: HttpRequest, name: str) -> HttpResponse:
     try:
         user = services.user_find(username)
         services.group_add(actor=request.user, group=group, user=user)
-        messages.success(request, f"{username} is in {name}.")
+        messages.success(request, f"Added {username} to {name}.")
     except LakeMirrorError as error:
         messages.error(request, f"Nothing was done: {error}.")
     return redirect("group", name)
@@ -114,5 +114,5 @@ def group_delete(request: HttpRequest, name: str) -> HttpResponse:
     except LakeMirrorError as error:
         messages.error(request, f"Nothing was done: {error}.")
         return redirect("group", name)
-    messages.success(request, f"{name} is deleted.")
+    messages.success(request, f"Deleted {name}.")
     return redirect("groups")

@@ -101,7 +101,7 @@ def key_end(request: HttpRequest, name: str, key: str, forever: bool) -> HttpRes
     services.require(request.user, ("auth:DeleteCredentials", auth_arn("user", name)))
     access_key = services.key_find(services.user_find(name), key)
     verb = services.key_delete if forever else services.key_disable
-    message = f"{key} is deleted." if forever else f"{key} opens nothing any more."
+    message = f"Deleted {key}." if forever else f"Disabled {key}."
     end = partial(verb, actor=request.user, key=access_key, reason=reason_of(request))
     own = name == request.user.username
     return carry_out(request, end, message, *(("keys",) if own else ("user_keys", name)))

@@ -33,8 +33,8 @@ TABS = (
     Tab("users", "Users", "auth:ListUsers"),
     Tab("groups", "Groups", "auth:ListGroups"),
     Tab("policies", "Policies", "auth:ListPolicies"),
-    Tab("keys", "My keys", ""),
-    Tab("simulate", "Simulate", ""),
+    Tab("keys", "My access keys", ""),
+    Tab("simulate", "Simulate access", ""),
 )
 
 

@@ -10,7 +10,7 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.access.policies import ALL, auth_arn
 from core.access.policies import Policy as Reading
@@ -19,14 +19,17 @@ from core.errors import Invalid, LakeMirrorError
 from rbac import services
 from rbac.api.permission_schemas import names_seen
 from rbac.models import Group, Policy, User
+from rbac.services.builtin_updates import OldPolicy, old_policies, update_policies
 from rbac.services.policy_impact import impact
+from rbac.services.policy_warnings import actions
 from rbac.views import policy_draft
-from rbac.views.parts import by_name, reason_of, show
-from rbac.views.policy_templates import BLANKS, TEMPLATES, Template
+from rbac.views.parts import by_name, carry_out, reason_of, show, typed
+from rbac.views.policy_templates import BLANKS, ONE_MIRROR, TEMPLATES, Template
 from web.errors import status_of
 
 TAB = "policies"
 _NAMED = 50
+_CHOICES = 500
 
 
 @never_cache
@@ -38,8 +41,25 @@ def policy_list(request: HttpRequest) -> HttpResponse:
     context = {
         "page": by_name(request, counted, "name"),
         "may_create": services.allowed(request.user, "auth:CreatePolicy", auth_arn("policy", ALL)),
+        "old": (old := old_policies()),
+        "updatable": [policy for policy in old if _may_update(request, policy)],
     }
     return show(request, "policies.html", TAB, context)
+
+
+def _may_update(request: HttpRequest, old: OldPolicy) -> bool:
+    return not old.edited and services.allowed(request.user, "auth:UpdatePolicy", old.policy.arn)
+
+
+@require_POST
+def policies_update(request: HttpRequest) -> HttpResponse:
+    """Bring built-in policies of an earlier version up to date: those that nobody edited."""
+    services.require(request.user, ("auth:ListPolicies", ALL))
+    names = [old.name for old in old_policies() if not old.edited]
+    services.require(request.user, *(("auth:UpdatePolicy", auth_arn("policy", name)) for name in names))
+    verb = partial(update_policies, actor=request.user, names=names)
+    done = f"Updated {', '.join(names)}." if names else "All built-in policies are up to date."
+    return carry_out(request, verb, done, "policies")
 
 
 @never_cache
@@ -54,6 +74,7 @@ def policy_detail(request: HttpRequest, name: str) -> HttpResponse:
         "reading": services.reading_of(policy),
         "text": pretty(policy.document),
         **_holders(request, policy),
+        **_others(request, policy),
         "may": {key: services.allowed(request.user, action, policy.arn) for key, action in actions.items()},
     }
     return show(request, "policy.html", TAB, context)
@@ -68,6 +89,31 @@ def _holders(request: HttpRequest, policy: Policy) -> dict[str, Any]:
         "groups": [group for group in groups[:_NAMED] if services.allowed(request.user, "auth:ReadGroup", group.arn)],
         "holders": users.count() + groups.count(),
     }
+
+
+def _others(request: HttpRequest, policy: Policy) -> dict[str, Any]:
+    """Users and groups that the reader may attach it to, and see: the first of them by name."""
+    users = User.objects.exclude(attachments__policy=policy).order_by("username")[:_CHOICES]
+    groups = Group.objects.exclude(attachments__policy=policy).order_by("name")[:_CHOICES]
+    may = partial(services.allowed, request.user)
+    sees = {kind: may(f"auth:List{kind}s", ALL) for kind in ("User", "Group")}
+    return {
+        "other_users": [user.username for user in users if sees["User"] and may("auth:AttachPolicy", user.arn)],
+        "other_groups": [group.name for group in groups if sees["Group"] and may("auth:AttachPolicy", group.arn)],
+    }
+
+
+@require_POST
+def policy_attached(request: HttpRequest, name: str) -> HttpResponse:
+    """Attach a policy to the chosen user or group."""
+    kind, _, holder = typed(request, "holder", 140).partition(":")
+    if kind not in ("user", "group"):
+        raise Invalid("choose a user or a group", field="holder")
+    services.require(request.user, ("auth:AttachPolicy", auth_arn(kind, holder)))
+    policy = services.policy_find(name)
+    to = {"user": services.user_find(holder)} if kind == "user" else {"group": services.group_find(holder)}
+    verb = partial(services.policy_attach, actor=request.user, policy=policy, **to)
+    return carry_out(request, verb, f"Attached {name} to {holder}.", "policy", name)
 
 
 @never_cache
@@ -85,7 +131,7 @@ def policy_delete(request: HttpRequest, name: str) -> HttpResponse:
     except LakeMirrorError as error:
         messages.error(request, f"Nothing was done: {error}.")
         return redirect("policy", name)
-    messages.success(request, f"{name} is deleted. Nobody has it any more.")
+    messages.success(request, f"Deleted {name}, and detached it from everyone.")
     return redirect("policies")
 
 
@@ -101,7 +147,7 @@ def policy_new(request: HttpRequest) -> HttpResponse:
         return _written(request, None)
     template = TEMPLATES.get(request.GET.get("template", ""))
     if template is None:
-        return show(request, "policy_templates.html", TAB, {"templates": TEMPLATES.values()})
+        return _choose_template(request, request.GET.get("mirror", "")[:128])
     filled = not template.blanks or any(name in request.GET for name in template.blanks)
     if not filled:
         return _ask_blanks(request, template)
@@ -110,6 +156,15 @@ def policy_new(request: HttpRequest) -> HttpResponse:
     except Invalid as error:
         return _ask_blanks(request, template, error)
     return _editor(request, policy_draft.of_document(document, as_json=request.GET.get("as") == "json"), None)
+
+
+def _choose_template(request: HttpRequest, mirror: str) -> HttpResponse:
+    """The templates; with the name of a mirror, those by which people get to that one."""
+    templates = [TEMPLATES[key] for key in ONE_MIRROR] if mirror else list(TEMPLATES.values())
+    names = {f"{template.name}-{mirror}" for template in templates} if mirror else set()
+    existing = sorted(Policy.objects.filter(name__in=names).values_list("name", flat=True))
+    context = {"templates": templates, "mirror": mirror, "existing": existing}
+    return show(request, "policy_templates.html", TAB, context)
 
 
 def _ask_blanks(request: HttpRequest, template: Template, error: Invalid | None = None) -> HttpResponse:
@@ -158,9 +213,9 @@ def _checked(draft: policy_draft.Draft, policy: Policy | None) -> Reading | Wron
     if isinstance(reading, Wrong) or (policy is not None and reading.name == policy.name):
         return reading
     if policy is not None:
-        return Wrong(f"The policy is called {policy.name}, and stays so: one of another name is a new one", 0, "")
+        return Wrong(f"The name of {policy.name} can't be changed: create a new policy for another name", 0, "")
     if Policy.objects.filter(name=reading.name).exists():
-        return Wrong(f"There is a policy {reading.name} already: give this one another name, or edit that one", 0, "")
+        return Wrong(f"A policy {reading.name} exists already: choose another name, or edit that policy", 0, "")
     return reading
 
 
@@ -188,9 +243,8 @@ def _save(request: HttpRequest, draft: policy_draft.Draft, policy: Policy | None
     except LakeMirrorError as error:
         wrong = Wrong(str(error), 0, "")
         return _editor(request, draft, policy, wrong=wrong, status=int(status_of(error) or 500))
-    messages.success(
-        request, f"{document['id']} is saved." if policy else f"{document['id']} is here. Give it to a user or group."
-    )
+    name = document["id"]
+    messages.success(request, f"Saved {name}." if policy else f"Created {name}. Now attach it to a user or group.")
     return redirect("policy", document["id"])
 
 
@@ -207,5 +261,5 @@ def _editor(
     seen = names_seen(review.impact, request.user) if review else set()
     empty = policy_draft.Row("allow", "", "")
     rows = (*draft.rows, empty) if more or not draft.rows else draft.rows
-    shared = {"draft": draft, "policy": policy, "rows": rows, "seen": seen}
+    shared = {"draft": draft, "policy": policy, "rows": rows, "seen": seen, "actions": actions()}
     return show(request, "policy_edit.html", TAB, shared | context, status=status)

@@ -19,6 +19,7 @@ from core.access.policy_text import Wrong, differences, pretty, read
 from core.errors import Invalid
 from rbac.models import Policy
 from rbac.services.policy_impact import Impact, impact
+from rbac.services.policy_warnings import warnings_of
 from web.parsing import require_text
 
 MOST_TEXT = 500_000
@@ -98,6 +99,7 @@ class Review:
     """What saving a draft would do. `seal` names the draft and what it would replace: only that may be saved."""
 
     reading: Reading
+    warnings: list[str]
     lines: list[tuple[str, str]]
     impact: Impact
     seal: str
@@ -110,6 +112,7 @@ def review(draft: Draft, reading: Reading) -> Review:
     before = pretty(saved.document) if saved else ""
     return Review(
         reading,
+        warnings_of(reading),
         differences(before, pretty(draft.document)),
         impact(reading.name, reading),
         seal_of(draft, saved),

@@ -10,9 +10,11 @@ from core.access.policies import repository_arn
 from core.errors import Invalid
 from rbac.services import builtin
 
+ONE_MIRROR = ("view-mirror", "operate-mirror")
+"""Templates by which people get to one mirror: what its own page leads to."""
 BLANKS = {
     "source": ("Source repository", "The repository that is mirrored, like lake."),
-    "mirror": ("Mirror", "The repository that becomes the copy, like lake-eu."),
+    "mirror": ("Mirror", "The name of the mirror, like lake-eu."),
     "namespace": ("Storage namespace of the mirror", "Where the copy's files are: s3://bucket/prefix"),
 }
 
@@ -34,7 +36,7 @@ class Template:
         for name, value in values.items():
             if not value:
                 raise Invalid(f"{BLANKS[name][0]} is missing", field=name)
-        suffix = f"-{values['mirror']}" if "mirror" in values else ""
+        suffix = f"-{values['mirror']}" if self.blanks else ""
         return self.make(**values) | {"id": self.name + suffix}
 
 
@@ -47,46 +49,62 @@ TEMPLATES = {
     template.key: template
     for template in (
         Template(
+            "view-mirror",
+            "Viewer of one mirror",
+            "For people: see one mirror, with its jobs, alerts and metrics, and no other.",
+            "View",
+            builtin.viewer_of,
+            ("mirror",),
+        ),
+        Template(
+            "operate-mirror",
+            "Operator of one mirror",
+            "For people: see one mirror and run it (pause, sync, validate, retry, repair), and acknowledge its alerts.",
+            "Operate",
+            builtin.operator_of,
+            ("mirror",),
+        ),
+        Template(
             "replicator-for",
             "Replicator of one mirror",
-            "What LakeMirror's own user needs in lakeFS for one source and one mirror, and no more.",
+            "For LakeMirror's own user in lakeFS, not for people: what it needs for one source and one mirror.",
             "Replicator",
             builtin.replicator_for,
             ("source", "mirror", "namespace"),
         ),
         Template(
             "replicator",
-            "Replicator, wide",
-            "What LakeMirror's own user needs in lakeFS, for every repository.",
+            "Replicator of all mirrors",
+            "For LakeMirror's own user in lakeFS, not for people: what it needs for every repository.",
             "Replicator",
             builtin.replicator,
         ),
         Template(
             "mirror-admin",
             "Mirror administrator",
-            "Makes, changes, lists and deletes mirrors here.",
+            "Creates, edits, lists and deletes mirrors.",
             "MirrorAdministrators",
             builtin.mirror_admin,
         ),
         Template(
             "operate",
             "Operator",
-            "Runs what others have configured: pause, sync, validate, retry, repair.",
+            "Runs every mirror and export: pause, sync, validate, retry, repair. Opens no page by itself.",
             "RunOnly",
             builtin.operate,
         ),
-        Template("read-all", "Reader", "Looks at everything, changes nothing.", "Readers", builtin.read_all),
+        Template("read-all", "Reader", "Sees everything, changes nothing.", "Readers", builtin.read_all),
         Template(
             "own-keys",
             "Own keys",
-            "Everybody who has it makes, rotates and disables their own access keys.",
+            "Whoever has it creates, rotates and disables their own access keys.",
             "OwnKeys",
             builtin.own_credentials,
         ),
         Template(
             "empty",
-            "An empty one",
-            "One statement, to be filled in.",
+            "Blank policy",
+            "One example statement to edit.",
             "NewPolicy",
             _empty,
         ),

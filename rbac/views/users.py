@@ -52,7 +52,7 @@ def user_new(request: HttpRequest) -> HttpResponse:
     except LakeMirrorError as error:
         form.refuse(error)
         return show(request, "user_new.html", TAB, {"form": form}, status=400)
-    messages.success(request, f"{user.username} is here. Make an access key for what works in their name.")
+    messages.success(request, f"Created user {user.username}. Create an access key for programs that act for them.")
     return redirect("user", user.username)
 
 
@@ -108,7 +108,7 @@ def user_edit(request: HttpRequest, name: str) -> HttpResponse:
         context = {"account": user, "form": form}
         return show(request, "user_edit.html", TAB, context, status=400 if form.is_bound else 200)
     change = partial(services.user_edit, actor=request.user, user=user, **form.cleaned_data)
-    return carry_out(request, change, f"{name} is changed.", "user", name)
+    return carry_out(request, change, f"Saved {name}.", "user", name)
 
 
 @require_POST
@@ -117,7 +117,7 @@ def user_active(request: HttpRequest, name: str, active: bool) -> HttpResponse:
     services.require(request.user, ("auth:UpdateUser", auth_arn("user", name)))
     user = services.user_find(name)
     verb = partial(services.user_set_active, actor=request.user, user=user, active=active)
-    message = f"{name} can sign in again." if active else f"{name} is disabled, and so are their sessions and keys."
+    message = f"Enabled {name}." if active else f"Disabled {name}: their sessions and access keys no longer work."
     return carry_out(request, verb, message, "user", name)
 
 
@@ -132,9 +132,9 @@ def user_delete(request: HttpRequest, name: str) -> HttpResponse:
     try:
         services.user_delete(actor=request.user, user=user, reason=reason_of(request))
     except LakeMirrorError as error:
-        messages.error(request, f"Nothing was done: {error}.")
+        messages.error(request, f"Not deleted: {error}.")
         return redirect("user", name)
-    messages.success(request, f"{name} is deleted.")
+    messages.success(request, f"Deleted {name}.")
     return redirect("users")
 
 
@@ -143,14 +143,14 @@ def user_delete(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 def user_group(request: HttpRequest, name: str) -> HttpResponse:
-    """Put a user into a group, or take them out."""
+    """Add a user to a group, or remove them."""
     out = request.POST.get("out") == "1"
     group_name = typed(request, "group")
     action = "auth:RemoveGroupMember" if out else "auth:AddGroupMember"
     services.require(request.user, (action, auth_arn("group", group_name)))
     group, user = services.group_find(group_name), services.user_find(name)
     verb = services.group_remove if out else services.group_add
-    message = f"{name} is no longer in {group.name}." if out else f"{name} is in {group.name}."
+    message = f"Removed {name} from {group.name}." if out else f"Added {name} to {group.name}."
     return carry_out(
         request,
         partial(verb, actor=request.user, group=group, user=user),
@@ -161,7 +161,7 @@ def user_group(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 def user_policy(request: HttpRequest, name: str) -> HttpResponse:
-    """Give a policy to a user, or take it."""
+    """Attach a policy to a user, or detach it."""
     services.require(request.user, (policy_action(request), auth_arn("user", name)))
     return policy_moved(request, "user", name, user=services.user_find(name))
 
@@ -176,6 +176,6 @@ def policy_moved(request: HttpRequest, address: str, name: str, **holder: Any) -
     out = request.POST.get("out") == "1"
     policy = services.policy_find(typed(request, "policy"))
     verb = services.policy_detach if out else services.policy_attach
-    message = f"{name} does not have {policy.name} any more." if out else f"{name} has {policy.name}."
+    message = f"Detached {policy.name} from {name}." if out else f"Attached {policy.name} to {name}."
     move = partial(verb, actor=request.user, policy=policy, **holder)
     return carry_out(request, move, message, address, name)

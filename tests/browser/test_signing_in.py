@@ -23,19 +23,19 @@ def test_another_browser_is_signed_out_and_the_password_is_changed(page: Page, o
     page.get_by_role("link", name="Sessions").click()
     expect(page.get_by_role("row")).to_have_count(3)
     page.get_by_role("button", name="End the session of Firefox on Windows").click()
-    expect(page.locator(".notice")).to_contain_text("signed out")
+    expect(page.locator(".notice")).to_contain_text("Session ended")
     expect(page.get_by_role("row")).to_have_count(2)
     assert other.get("/account/sessions/").status_code == 302
 
-    page.get_by_role("main").get_by_role("link", name="Change your password").click()
-    for label, text in (("Old password", "wrong"), ("New password", NEW), ("The same again", NEW)):
+    page.get_by_role("main").get_by_role("link", name="Change password").click()
+    for label, text in (("Old password", "wrong"), ("New password", NEW), ("Repeat password", NEW)):
         page.get_by_label(label).fill(text)
-    page.get_by_role("button", name="Change it").click()
+    page.get_by_role("button", name="Change password").click()
     expect(page.get_by_role("alert")).to_contain_text("That is not your password")
-    for label, text in (("Old password", PASSWORD), ("New password", NEW), ("The same again", NEW)):
+    for label, text in (("Old password", PASSWORD), ("New password", NEW), ("Repeat password", NEW)):
         page.get_by_label(label).fill(text)
-    page.get_by_role("button", name="Change it").click()
-    expect(page.locator(".notice")).to_contain_text("The password is changed")
+    page.get_by_role("button", name="Change password").click()
+    expect(page.locator(".notice")).to_contain_text("Password changed")
     page.get_by_role("button", name="Sign out here").click()
     sign_in(page, "olga", NEW)
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")

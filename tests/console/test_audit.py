@@ -112,13 +112,13 @@ def test_the_page_and_the_api_tell_how_the_chain_stands_and_what_strangers_tried
     assert [(one["kind"], one["times"]) for one in told["strangers"]] == [("no-credentials", 1)]
     rounds.look_round()
     page = text(olga.get("/audit/"))
-    assert "The chain is whole up to event 12, checked at" in page and chain.head().digest[:16] in page
+    assert "Audit chain verified up to event 12, at" in page and chain.head().digest[:16] in page
     assert "No credentials 127.0.0.1 1" in page
-    assert "n: 11" in page and "because: =because" in page and "None" not in page
+    assert "n: 11" in page and "reason: =because" in page and "None" not in page
     QuerySet(model=AuditEvent).filter(number=4).update(reason="x")
     services.audit(actor="olga", right=("x", "*"), verb="change")
     verify.note(verify.verify())
-    assert "The chain is broken: event 4" in text(olga.get("/audit/"))
+    assert "The audit chain is broken: event 4" in text(olga.get("/audit/"))
     assert "event 4" in get(api, AUDIT).json()["chain"]["wrong"]
 
 
@@ -151,3 +151,16 @@ def test_the_number_of_queries_is_the_same_for_few_and_many(olga: Client, events
         strangers.refused("wrong-key")
     strangers.write()
     assert asked("actor=tom") == few[0] and asked("text=hay&actor=tom") <= few[1]
+
+
+def test_days_that_people_ask_for_are_a_click_away(olga: Client) -> None:
+    page = olga.get("/audit/?actor=olga")
+    today = clock.now().date()
+    links = {word: address for word, address, _ in page.context["periods"]}
+    assert links["Today"] == f"?actor=olga&from={today}&to={today}"
+    assert links["Yesterday"] == f"?actor=olga&from={today - timedelta(1)}&to={today - timedelta(1)}"
+    links = {word: address for word, address, _ in olga.get("/audit/").context["periods"]}
+    chosen = olga.get(f"/audit/{links['Last 7 days']}")
+    assert [word for word, _, is_set in chosen.context["periods"] if is_set] == ["Last 7 days"]
+    assert len(chosen.context["events"]) > 0
+    assert olga.get(f"/audit/{links['Yesterday']}").context["events"] == []

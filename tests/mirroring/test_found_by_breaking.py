@@ -51,7 +51,7 @@ def change(**settings: Any) -> None:
 
 
 def ask(**what: Any) -> None:
-    with mock.patch("mirrors.services.validations.rbac.require"):
+    with mock.patch("mirrors.services.validations.require_operation", return_value=("fs:OperateMirror", "*")):
         validation_ask(actor="system:tests", mirror=Mirror.objects.get(), **what)
 
 

@@ -147,7 +147,7 @@ def test_58_wrong_bytes_that_a_deeper_look_found_count_for_new_commits(lm: Deplo
     there_before, plain = lm.eu_store.head(uri), lm.eu_store.head
     lm.eu_store.objects[uri] = b"2"
     with real_job(lm), mock.patch.object(lm.eu_store, "head", lambda one: there_before if one == uri else plain(one)):
-        with mock.patch("mirrors.services.validations.rbac.require"):
+        with mock.patch("mirrors.services.validations.require_operation", return_value=("fs:OperateMirror", "*")):
             validation_ask(actor="system:tests", mirror=Mirror.objects.get(), branch="main", depth=Depth.CONTENT)
         lm.work()
         assert set(Blocker.objects.values_list("path", "reason")) == {("a", "content-differs")}

@@ -54,7 +54,7 @@ def on_another_one(lm: Deployment) -> str:
 
 
 def ask(**what: Any) -> Validation:
-    with mock.patch("mirrors.services.validations.rbac.require"):
+    with mock.patch("mirrors.services.validations.require_operation", return_value=("fs:OperateMirror", "*")):
         return validation_ask(actor="system:tests", mirror=Mirror.objects.get(), **what)
 
 

@@ -433,6 +433,10 @@ def _measure(mirror: Mirror, minutes: int, at: datetime, number: int, now: datet
         missing=380 if late else busy * (number % 3),
         promoted=busy * (2 + number % 4),
         checks=busy * (3 + number % 6),
+        commits_seen=busy * (2 + number % 3),
+        commits_mirrored=busy * (2 + number % 4),
+        objects_new=objects // 20,
+        bytes_new=objects * 4_500,
         objects_checked=objects,
         bytes_checked=objects * 90_000,
     )

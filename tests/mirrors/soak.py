@@ -190,7 +190,10 @@ class Soak:
         branch, head = self.random.choice(heads)
         what = self.random.choice([{"branch": branch}, {"commit": head}, {}])
         depth = self.random.choice([None, *Depth])
-        with mock.patch("mirrors.services.validations.rbac.require"), suppress(NotFound, Conflict):
+        with (
+            mock.patch("mirrors.services.validations.require_operation", return_value=("fs:OperateMirror", "*")),
+            suppress(NotFound, Conflict),
+        ):
             validation_ask(actor="system:soak", mirror=mirror, depth=depth, **what)
 
     def prioritise(self) -> None:
@@ -202,7 +205,10 @@ class Soak:
         commits = [("commit", sha) for sha in mirror.commits.values_list("commit__sha", flat=True)]
         field, value = self.random.choice(self.random.choice([branches or commits, commits or branches]) or [("", "")])
         if field:
-            with mock.patch("mirrors.services.priority.rbac.require"), suppress(NotFound):
+            with (
+                mock.patch("mirrors.services.priority.require_operation", return_value=("fs:OperateMirror", "*")),
+                suppress(NotFound),
+            ):
                 mirror_prioritise(actor="system:soak", mirror=mirror, **{field: value})
 
     def lose_database(self) -> None:

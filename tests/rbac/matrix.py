@@ -1,12 +1,14 @@
 """Who gets where, as the documents tell it: what each call needs, and which of these steps each person may do.
 
 A call is a method and the name of its address. It needs steps (see the `steps.py` of mirrors, exports and rbac), or
-is for `anyone`, for who is `signed-in`, for who may manage their `own-keys`, or has a secret of its own (`hook`).
+is for `anyone`, for who is `signed-in`, for who may manage their `own-keys`, for who sees `some-mirror`, whichever,
+for who sees `every-mirror`, or has a secret of its own (`hook`).
 """
 
 from __future__ import annotations
 
 ANYONE, SIGNED_IN, OWN_KEYS, HOOK = "anyone", "signed-in", "own-keys", "hook"
+SOME_MIRROR, EVERY_MIRROR = "some-mirror", "every-mirror"
 
 _CALLS = """
 anyone: GET healthz, GET readyz, GET version, GET login, POST login, PUT login, POST logout, POST openid
@@ -52,10 +54,12 @@ access.policy-create: POST api-policies
 access.policy: GET api-policy, POST api-policy-impact, GET policy
 access.policy-change: PUT api-policy
 access.policy access.policy-change: GET policy_edit, POST policy_edit
+access.policies access.policy-change: POST policies_update
+access.user-policies: POST policy_attach
 access.policy-delete: DELETE api-policy, GET policy_delete, POST policy_delete
 
 alerts.answer: POST api-alert-acknowledge, POST api-alert-snooze
-mirrors.see alerts.answer: POST alert_acknowledge, POST alert_snooze
+some-mirror alerts.answer: POST alert_acknowledge, POST alert_snooze
 
 channels.see: GET api-channels, GET api-channel, GET api-deliveries
 channels.see: GET channel, GET channel_new, GET channel_edit, GET channel_delete
@@ -80,19 +84,20 @@ installations.see installations.delete: POST installation_delete
 installations.test: POST api-installation-test
 installations.see installations.test: POST installation_test
 
-mirrors.see: GET api-alerts, GET notifications
-mirrors.see: GET metrics, GET api-overview, GET api-jobs, GET api-job, GET api-job-log, GET api-search
-mirrors.see: GET api-all-mirrors, GET api-commit-regions, GET api-mirrors, GET api-mirror, GET api-branches
+some-mirror: GET api-alerts, GET notifications, GET metrics, GET api-overview, GET api-jobs, GET api-search
+some-mirror: GET api-all-mirrors, GET api-commit-regions, GET api-mirrors
+some-mirror: GET home, GET search, GET commit, GET jobs, GET mirrors, GET mirror_new, POST mirrors_change
+mirrors.see: GET api-job, GET api-job-log, GET api-mirror, GET api-branches
 mirrors.see: GET api-commits, GET api-commit, GET api-runs, GET api-run, GET api-promotions, GET api-tags, GET api-lag
 mirrors.see: GET api-metrics, GET api-gc-safety, GET api-loss, GET api-certificate, GET api-blockers
 mirrors.see: GET api-validations, GET api-validation, GET api-waivers, GET api-waiver
 mirrors.see: GET api-mirror-policy
-mirrors.see: GET home, GET search, GET commit, GET jobs, GET job_log, GET mirrors, GET mirror, GET mirror_commits
+mirrors.see: GET job_log, GET mirror, GET mirror_commits
 mirrors.see: GET mirror_commit, GET commit_repair, GET mirror_waivers, GET mirror_backlog, GET mirror_runs
-mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_new, GET mirror_delete
-mirrors.see: POST mirrors_change, GET api-preflight, GET api-preview, GET api-planned-unreplicated
+mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_delete
+every-mirror: GET api-preflight, GET api-preview, GET api-planned-unreplicated
 mirrors.create: POST api-mirrors, POST api-preflight, POST api-preview, POST api-planned-unreplicated
-mirrors.see mirrors.create: POST mirror_new
+some-mirror mirrors.create: POST mirror_new
 mirrors.change: PATCH api-mirror, PATCH api-preflight, PATCH api-preview, PATCH api-planned-unreplicated
 mirrors.see mirrors.change: POST mirror_settings
 mirrors.delete: DELETE api-mirror, DELETE api-preflight, DELETE api-preview, DELETE api-planned-unreplicated
@@ -145,7 +150,7 @@ def calls() -> dict[str, frozenset[str]]:
     return found
 
 
-VIEWS = frozenset({"mirrors.see", "exports.see", "installations.see", OWN_KEYS})
+VIEWS = frozenset({SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "exports.see", "installations.see", OWN_KEYS})
 RUNS_MIRRORS = frozenset(
     {"mirrors.pause", "mirrors.sync", "mirrors.validate", "mirrors.services.repair", "mirrors.unreplicated"}
 )
@@ -155,9 +160,14 @@ MAY: dict[str, frozenset[str]] = {
     "viewer": VIEWS,
     "operator": VIEWS | RUNS_MIRRORS | RUNS_EXPORTS | {"exports.pause", "alerts.answer"},
     # lakeFS's fs:CreateCommit, of which running an export is a part, and its fs:DeleteRepository.
-    "replicator": frozenset({"mirrors.see", "mirrors.delete", "exports.see"}) | RUNS_EXPORTS,
+    "replicator": frozenset({SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "mirrors.delete", "exports.see"}) | RUNS_EXPORTS,
+    "viewer-of-this": frozenset({SOME_MIRROR, "mirrors.see"}),
+    "operator-of-this": RUNS_MIRRORS | {SOME_MIRROR, "mirrors.see", "alerts.answer"},
+    "operator-of-another": frozenset({SOME_MIRROR, "alerts.answer"}),
     "mirror-admin": RUNS_MIRRORS
     | {
+        SOME_MIRROR,
+        EVERY_MIRROR,
         "mirrors.see",
         "mirrors.create",
         "mirrors.change",

@@ -26,7 +26,11 @@ BY_ITS_CHECKS = {"mirrors/services/mirrors.py: mirror_create"}
 """`check_creation` asks; test_matrix.py sees that it asks for what is written down."""
 
 
-def calls_of(function: ast.FunctionDef, *names: str) -> Iterator[ast.Call]:
+GIVING_THE_RIGHT = ("require_any", "require_operation", "require_change")
+"""These ask, and give the right by which it is allowed."""
+
+
+def calls_of(function: ast.AST, *names: str) -> Iterator[ast.Call]:
     for node in ast.walk(function):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -54,6 +58,12 @@ def test_a_service_audits_the_right_that_it_asked_for(where: str, function: ast.
     if where in BY_THE_MACHINE | BY_ITS_CHECKS:
         pytest.skip("nobody asks, or others do")
     asked = {ast.unparse(one) for call in calls_of(function, "require") for one in call.args[1:]}
+    asked |= {
+        ast.unparse(target)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and any(calls_of(node, *GIVING_THE_RIGHT))
+        for target in node.targets
+    }
     assert {audited(call) for call in calls_of(function, "audit", "_audit")} <= asked
 
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+from io import StringIO
 
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from audit.models import AuditEvent
+from core.access.documents import allow, policy_document
 from core.access.policies import branch_arn, evaluate, namespace_arn, parse_policy, repository_arn
 from core.errors import Invalid
+from rbac import services
+from rbac.models import Policy, User
 from rbac.services import builtin
+from rbac.services.builtin_updates import old_policies
+from rbac.services.policy_warnings import warnings_of
 from tests.rbac.arns import object_arn, tag_arn
 
 SOURCE, MIRROR, NAMESPACE = "lake", "lake-eu", "s3://lake-eu-west-1/lake"
@@ -115,3 +125,114 @@ def test_mirror_admin_has_no_other_right() -> None:
 def test_a_badly_filled_blank_is_refused(blank: dict[str, str]) -> None:
     with pytest.raises(Invalid):
         builtin.replicator_for(**({"source": SOURCE, "mirror": MIRROR, "namespace": NAMESPACE} | blank))
+
+
+# --- what an earlier version installed --------------------------------------------------------------------------------
+
+EARLIER = ["fs:OperateMirror", "fs:PauseExport", "fs:RunExport"]
+
+
+def installed_before(*more: str, resource: str = "*") -> Policy:
+    builtin.install()
+    operators = Policy.objects.get(name="Operators")
+    operators.statement = [{"action": [*EARLIER, *more], "effect": "allow", "resource": resource}]
+    operators.save()
+    return operators
+
+
+def test_what_is_installed_is_up_to_date(db: None) -> None:
+    builtin.install()
+    assert old_policies() == []
+
+
+def test_a_policy_of_an_earlier_version_is_updated_by_a_click_and_a_command(owner: User, client: Client) -> None:
+    operators = installed_before()
+    [old] = old_policies()
+    assert (old.name, old.lacks, old.edited) == ("Operators", ("fs:AcknowledgeAlert",), False)
+    client.force_login(owner)
+    page = client.get("/access/policies/").content.decode()
+    assert "Built-in policies of an earlier version" in page and "fs:AcknowledgeAlert" in page
+    client.post("/access/update-policies/")
+    operators.refresh_from_db()
+    assert operators.statement == builtin.operate()["statement"] and old_policies() == []
+    assert "earlier version" not in client.get("/access/policies/").content.decode()
+    event = AuditEvent.objects.latest("pk")
+    assert (event.actor, event.action, event.verb) == ("olga", "auth:UpdatePolicy", "change")
+    installed_before()
+    out = StringIO()
+    call_command("update_policies", stdout=out)
+    assert out.getvalue() == "Operators: updated, now also allows fs:AcknowledgeAlert\n"
+    assert old_policies() == []
+
+
+@pytest.mark.parametrize(("more", "resource"), [(("fs:ReadObject",), "*"), ((), repository_arn("lake"))])
+def test_a_policy_that_people_edited_stays_as_it_is(
+    owner: User, client: Client, more: tuple[str, ...], resource: str
+) -> None:
+    operators = installed_before(*more, resource=resource)
+    edited = operators.statement
+    [old] = old_policies()
+    assert old.edited and old.lacks == ("fs:AcknowledgeAlert",)
+    assert "it was edited, so it stays as it is" in old.sentence
+    client.force_login(owner)
+    page = client.get("/access/policies/").content.decode()
+    assert "was edited here" in page and "/access/update-policies/" not in page
+    client.post("/access/update-policies/")
+    out = StringIO()
+    call_command("update_policies", stdout=out)
+    assert out.getvalue().startswith("Operators: not changed")
+    operators.refresh_from_db()
+    assert operators.statement == edited
+
+
+def test_who_may_not_update_a_policy_is_told_of_it_without_the_button(teammate: User, client: Client) -> None:
+    installed_before()
+    put = services.policy_put(actor="system:tests", document=policy_document("Lists", allow(["auth:ListPolicies"])))
+    services.policy_attach(actor="system:tests", policy=put, user=teammate)
+    client.force_login(teammate)
+    page = client.get("/access/policies/").content.decode()
+    assert "earlier version" in page and "/access/update-policies/" not in page
+    assert client.post("/access/update-policies/").status_code == 403
+
+
+def test_templates_and_what_is_built_in_come_without_warnings() -> None:
+    """But for the one that runs and does not look, which groups have together with the one that looks."""
+    people = (builtin.viewer_of(mirror=MIRROR), builtin.operator_of(mirror=MIRROR))
+    told = {document["id"]: warnings_of(parse_policy(document)) for document in (*builtin.every_one(), NARROW, *people)}
+    assert {name for name, warnings in told.items() if warnings} == {"Operators"}
+
+
+@pytest.mark.parametrize(
+    ("action", "resource", "warning"),
+    [
+        ("fs:OperateMirrors", "*", "has an action fs:OperateMirrors. Did you mean fs:OperateMirror?"),
+        ("fs:Mend*", "*", "has an action fs:Mend*."),
+        ("fs:ListRepositories", repository_arn(MIRROR), "fs:ListRepositories is only asked for on *"),
+        ("fs:ReadBranch", repository_arn(MIRROR), "it allows nothing"),
+        (
+            "fs:OperateMirror",
+            repository_arn(MIRROR),
+            "alone opens no page for “Pause and resume a mirror”: add fs:Read",
+        ),
+        ("auth:UpdateUser", "arn:lakefs:auth:::user/ann", "add auth:ReadUser on arn:lakefs:auth:::user/<user>"),
+    ],
+)
+def test_a_draft_is_warned_of_what_it_would_not_do(action: str, resource: str, warning: str) -> None:
+    [told] = warnings_of(parse_policy(policy_document("Draft", allow([action], resource))))
+    assert warning in told
+
+
+@pytest.mark.parametrize(
+    ("action", "resource"),
+    [
+        ("fs:ReadObject", repository_arn("lake")),  # lakeFS's alone
+        ("fs:Read*", "*"),
+        ("fs:ReadBranch", branch_arn("lake", "*")),
+        ("fs:ReadBranch", repository_arn("lake*")),
+        ("fs:MirrorRepository", "*"),
+        ("auth:CreateCredentials", "arn:lakefs:auth:::user/${user}"),
+    ],
+)
+def test_a_draft_that_works_is_not_warned_of_its_actions(action: str, resource: str) -> None:
+    told = warnings_of(parse_policy(policy_document("Draft", allow([action], resource))))
+    assert [warning for warning in told if "opens no page" not in warning] == []

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from deployment import config
 from rbac import services
 from rbac.models import AccessKey, Policy, User
+from tests.deployment.test_config import changed
 
 pytestmark = pytest.mark.django_db
 
@@ -132,3 +134,20 @@ def test_a_link_to_choose_a_password_is_shown_once() -> None:
     assert told.startswith("Works once, until ")
     with pytest.raises(CommandError, match="there is no user 'otto'"):
         run("reset_link", "otto")
+
+
+@pytest.mark.parametrize(
+    ("fields", "begins"),
+    [
+        ({}, "http://localhost:"),
+        ({"web": {"allowed_hosts": [".example.com", "lm.example.com"]}}, "https://lm.example.com/password-reset/"),
+        ({"notifications": {"site_url": "https://a.example.com"}}, "https://a.example.com/password-reset/"),
+    ],
+)
+def test_a_link_has_the_address_that_is_configured(
+    fields: dict[str, Any], begins: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.user_create(actor="system:tests", username="tom")
+    data = json.loads(json.dumps(changed("auth", {"encrypt": {"secret_key": "k"}}))) | fields
+    monkeypatch.setattr(config, "current", lambda: config.parse(data))
+    assert run("reset_link", "tom").startswith(begins)

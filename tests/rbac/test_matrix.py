@@ -19,7 +19,8 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from audit.models import AuditEvent
-from core.access.policies import Verdict
+from core.access.documents import allow, policy_document
+from core.access.policies import Verdict, alert_arn, repository_arn
 from core.installations.settings import Secrets, Wish
 from core.notifications.channels import ChannelSecrets, ChannelWish
 from installations import refresh
@@ -35,7 +36,7 @@ from tests.cast import person
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
 from tests.notifications.factories import an_alert
-from tests.rbac.matrix import ANYONE, HOOK, MAY, OWN_KEYS, SIGNED_IN, calls
+from tests.rbac.matrix import ANYONE, EVERY_MIRROR, HOOK, MAY, OWN_KEYS, SIGNED_IN, SOME_MIRROR, calls
 
 pytestmark = pytest.mark.django_db
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -126,6 +127,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
 def filled(name: str, route: str, real: dict[str, Any]) -> str:
     """The address of that name."""
     kinds = {"access/users": "thea", "access/groups": "Viewers", "access/policies": "Reads", "mirrors/": "lake-eu"}
+    kinds |= {"help/files": "images/backlog.png", "help/": "access"}
     real = real | {"name": next((it for kind, it in kinds.items() if route.startswith(kind)), "")}
     if route.startswith("exports/"):
         real["number"] = real["export"]
@@ -180,6 +182,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST api-simulate": {"action": "fs:ReadObject", "arn": "*"},
     "POST user_group": {"group": "Viewers"},
     "POST user_group out": {"group": "Viewers", "out": "1"},
+    "POST policy_attach": {"holder": "user:thea"},
     "POST user_policy out": {"policy": "Reads", "out": "1"},
     "POST group_policy out": {"policy": "Reads", "out": "1"},
     "POST api-policy-impact": {"statement": None},
@@ -232,6 +235,14 @@ def with_policy(name: str, policy: str) -> User:
     return user
 
 
+def one_mirror(name: str, mirror: str, *actions: str) -> str:
+    """A policy of who sees one mirror, and may do so much with it; alerts are answered by who runs it."""
+    statements = [allow(["fs:ReadRepository", *actions], repository_arn(mirror))]
+    statements += [allow(["fs:AcknowledgeAlert"], alert_arn("*"))] if actions else []
+    services.policy_put(actor="system:tests", document=policy_document(name, *statements))
+    return name
+
+
 def people() -> dict[str, Person]:
     """Everybody. Those who aren't let in any more were administrators."""
     found = {
@@ -241,6 +252,9 @@ def people() -> dict[str, Person]:
         "operator": Person(person("otis", "Operators")),
         "replicator": Person(with_policy("rita", "ReplicationPolicy")),
         "mirror-admin": Person(with_policy("mia", "MirrorAdmin")),
+        "viewer-of-this": Person(with_policy("vera", one_mirror("Views", "lake-eu"))),
+        "operator-of-this": Person(with_policy("lara", one_mirror("Runs", "lake-eu", "fs:OperateMirror"))),
+        "operator-of-another": Person(with_policy("lisa", one_mirror("RunsOther", "lake-ap", "fs:OperateMirror"))),
         "disabled": Person(dora := person("dora", "Admins")),
     }
     admins = person("adam", "Admins")
@@ -269,7 +283,16 @@ def expected(who: str, needs: frozenset[str], address: str) -> str:
         return "sign in"
     if who == "admin" or needs <= {SIGNED_IN} or needs <= MAY[who]:
         return "through"
-    return "hidden" if address.startswith("/exports/") and "exports.see" in needs - MAY[who] else "refused"
+    if address.startswith("/exports/") and "exports.see" in needs - MAY[who]:
+        return "hidden"
+    if is_a_job(address) and SOME_MIRROR in MAY[who] and "mirrors.see" in needs - MAY[who]:
+        return "hidden"
+    return "refused"
+
+
+def is_a_job(address: str) -> bool:
+    """Whether an address is of one duty, run or validation: that of a mirror that one may not see isn't there."""
+    return "/jobs/" in address and not address.endswith("/jobs/")
 
 
 def seen(answer: HttpResponse, address: str) -> str:
@@ -279,7 +302,7 @@ def seen(answer: HttpResponse, address: str) -> str:
         return "sign in"
     if status == 403:
         return "refused"
-    if status == 404 and address.startswith("/exports/"):
+    if status == 404 and (address.startswith("/exports/") or is_a_job(address)):
         return "hidden"
     return "broken" if status >= 500 else "no such method" if status == 405 else "through"
 
@@ -351,7 +374,8 @@ def test_what_is_audited_is_a_right_that_was_asked_for(lm: Deployment, owner: Us
 
 def test_the_table_needs_steps_that_there_are_and_all_of_them() -> None:
     every = {step.key for area in permission_catalog.areas() for step in area.steps}
-    needed = frozenset().union(*calls().values()) - {ANYONE, SIGNED_IN, OWN_KEYS, HOOK}
+    rules = {ANYONE, SIGNED_IN, OWN_KEYS, HOOK, SOME_MIRROR, EVERY_MIRROR}
+    needed = frozenset().union(*calls().values()) - rules
     assert needed - every == set()
     assert every - needed == {"mirrors.api.webhooks"}, "what no call needs can't be tried"
-    assert frozenset().union(*MAY.values()) <= every | {OWN_KEYS}
+    assert frozenset().union(*MAY.values()) <= every | rules

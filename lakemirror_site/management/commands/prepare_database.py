@@ -13,6 +13,7 @@ from django.db import OperationalError, connection
 
 from rbac.management.commands.ensure_admin import administrators
 from rbac.services import builtin
+from rbac.services.builtin_updates import old_policies
 
 LOCK = 0x4C616B654D6972
 """Of PostgreSQL's advisory locks: nobody else's."""
@@ -36,6 +37,8 @@ class Command(BaseCommand):
                 builtin.install()
             elif os.environ.get("LAKEMIRROR_ADMIN_USERNAME"):
                 call_command("ensure_admin", stdout=self.stdout)
+            for old in old_policies():
+                self.stdout.write(old.sentence)
         self.stdout.write("the database is ready")
 
 

@@ -7,6 +7,7 @@ from urllib.parse import urljoin
 
 from django.core.management.base import CommandParser
 
+from deployment import config
 from rbac.management.base import ACTOR, AccessCommand, find_user
 from rbac.signin import passwords
 
@@ -23,7 +24,15 @@ class Command(AccessCommand):
 
     def run(self, **options: Any) -> None:
         link = passwords.reset_link_create(actor=ACTOR, user=find_user(options["username"]), reason=options["reason"])
-        self.stdout.write(urljoin(options["url"], link.path))
+        self.stdout.write(urljoin(options["url"] or _site(), link.path))
         self.stdout.write(f"Works once, until {link.expires_at:%Y-%m-%d %H:%M} UTC. It is not shown again.")
-        if not options["url"]:
-            self.stderr.write("Put the address of LakeMirror before it, or give that as --url.")
+
+
+def _site() -> str:
+    """Where people find this LakeMirror, as far as the configuration tells: its own address, its first name, this
+    machine."""
+    settings = config.current()
+    if settings.notifications.site_url:
+        return settings.notifications.site_url
+    names = [name for name in settings.web.allowed_hosts if not name.startswith((".", "*"))]
+    return f"https://{names[0]}" if names else f"http://localhost:{settings.listen_address.rpartition(':')[2]}"
