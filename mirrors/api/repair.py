@@ -15,9 +15,9 @@ from core.text.phrases import count
 from db import clock
 from mirrors.api.mirrors import find_mirror
 from mirrors.queries.find_commit import find_commit
+from mirrors.services.copy_commands import FileCommand, copy_commands
 from mirrors.services.repair import commit_repair, repair_plan
 from mirrors.services.rights import require_sight_of
-from mirrors.status.copy_commands import FileCommand, copy_commands
 from web.openapi import answers
 from web.schemas import count_or_null
 from web.serializers import Body, rfc3339

@@ -88,7 +88,7 @@ def _make(request: HttpRequest, form: MirrorForm) -> HttpResponse:
         return _show(request, form, status=400, check_now=True)
     try:
         mirrors.check_creation(actor=request.user, **form.creation)
-        summary = preflight(actor=request.user, plan=form.plan)
+        summary = preflight(actor=request.user, plan=form.plan, writing=True)
         if summary.failed and "anyway" not in request.POST:
             return _show(request, form, status=409, summary=summary, failing=summary.failed)
         mirror = mirrors.mirror_create(actor=request.user, failed_checks=summary.failed, **form.creation)

@@ -14,8 +14,8 @@ from core.text.phrases import SHORT_ID, count
 from db import clock
 from mirrors.models import Commit
 from mirrors.queries.find_commit import find_commit
+from mirrors.services.copy_commands import copy_commands
 from mirrors.services.repair import Repaired, commit_repair, repair_plan
-from mirrors.status.copy_commands import copy_commands
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_operate, may_see
 
 

@@ -204,13 +204,13 @@ def test_what_fails_is_asked_about_before_a_mirror_is_created(olga: Client, lm: 
     assert answer.status_code == 409 and "Create anyway" in page and "check failed" in text(answer)
     assert not Mirror.objects.exists()
     assert olga.post(NEW, TYPED | {"anyway": "1"}).status_code == 302
-    created = AuditEvent.objects.get(verb="create")
+    created = AuditEvent.objects.get(verb="create", subject="mirror/lake-eu")
     assert "destination-versioning" in created.after["failed_checks"]
 
 
 def test_what_passes_is_created_at_once(olga: Client, lm: Deployment) -> None:
     assert olga.post(NEW, TYPED).status_code == 302
-    assert "failed_checks" not in AuditEvent.objects.get(verb="create").after
+    assert "failed_checks" not in AuditEvent.objects.get(verb="create", subject="mirror/lake-eu").after
 
 
 def test_an_api_call_may_require_that_no_check_fails(api: Api, lm: Deployment) -> None:
