@@ -58,7 +58,7 @@ _OWN_CREDENTIALS = (
     "auth:ListCredentials",
     "auth:ReadCredentials",
 )
-_OPERATE = ("fs:OperateMirror", "fs:PauseExport", "fs:RunExport", "fs:AcknowledgeAlert")
+_OPERATE = ("fs:OperateMirror", "fs:PauseExport", "fs:RunExport", "fs:AcknowledgeAlert", "fs:ManageMaintenance")
 _EVERYTHING = ("fs:*", "auth:*", "ci:*", "retention:*", "branches:*", "pr:*")
 
 

@@ -57,6 +57,11 @@ access.policy-delete: DELETE api-policy, GET policy_delete, POST policy_delete
 alerts.answer: POST api-alert-acknowledge, POST api-alert-snooze
 mirrors.see alerts.answer: POST alert_acknowledge, POST alert_snooze
 
+mirrors.see: GET api-maintenance-windows
+maintenance.manage: POST api-maintenance-windows, POST api-maintenance-end
+mirrors.see: GET maintenance_new
+mirrors.see maintenance.manage: POST maintenance_new, POST maintenance_end
+
 channels.see: GET api-channels, GET api-channel, GET api-deliveries
 channels.see: GET channel, GET channel_new, GET channel_edit, GET channel_delete
 channels.create: POST api-channels
@@ -153,7 +158,7 @@ RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify", "ex
 MAY: dict[str, frozenset[str]] = {
     "nobody": frozenset(),
     "viewer": VIEWS,
-    "operator": VIEWS | RUNS_MIRRORS | RUNS_EXPORTS | {"exports.pause", "alerts.answer"},
+    "operator": VIEWS | RUNS_MIRRORS | RUNS_EXPORTS | {"exports.pause", "alerts.answer", "maintenance.manage"},
     # lakeFS's fs:CreateCommit, of which running an export is a part, and its fs:DeleteRepository.
     "replicator": frozenset({"mirrors.see", "mirrors.delete", "exports.see"}) | RUNS_EXPORTS,
     "mirror-admin": RUNS_MIRRORS
