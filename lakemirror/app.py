@@ -8,6 +8,7 @@ from lakemirror import __version__
 from lakemirror.commands import (
     channels,
     details,
+    edit,
     exports,
     lifecycle,
     maintenance,
@@ -44,6 +45,7 @@ COMMANDS = (
     details.manifest,
     details.waivers,
     lifecycle.create,
+    edit.edit,
     lifecycle.pause,
     lifecycle.resume,
     lifecycle.sync,

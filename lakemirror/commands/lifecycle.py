@@ -26,6 +26,9 @@ from lakemirror.wait import Look, may_wait, wait_until_done
 @click.option("--tags", is_flag=True, default=None, help="Mirror tags too.")
 @click.option("--history", metavar="full|head", help="Check all of a head's history, or only heads.")
 @click.option("--validation-depth", metavar="DEPTH", help="How deeply objects are validated.")
+@click.option(
+    "--object-replication", metavar="native|managed", help="Who copies objects: a rule of the stores, or LakeMirror."
+)
 @click.option("--adopt", is_flag=True, default=None, help="Adopt a read-only repository that already exists.")
 @may_wait
 @talks

@@ -58,6 +58,7 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
         ("Source", f"{source}, checked {ago(mirror['source_looked_at'], as_of)}"),
         ("Mirror", f"{mirror['id']} in {mirror['region']}, checked {ago(mirror['destination_looked_at'], as_of)}"),
         ("Namespace", mirror["storage_namespace"]),
+        ("Copied by", _copied_by(mirror)),
         ("Validated by", f"{mirror['validation_depth']}, history {mirror['history']}"),
         ("Branches", _selection(mirror["selected_branches"])),
         ("Tags", "mirrored" if mirror["tags"] else "not mirrored"),
@@ -67,6 +68,16 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
     rows = [_branch_row(branch, as_of) for branch in mirror["branches"]]
     branches: list[RenderableType] = ["", table(columns, rows)] if rows else []
     return Group(mirror_standing(mirror), "", facts(figures), *branches, "", line(f"As of {clock(as_of)} UTC"))
+
+
+def _copied_by(mirror: dict[str, Any]) -> str:
+    """Who copies its objects, and how fast that may be."""
+    if mirror["object_replication"] != "managed":
+        return "the stores (native)"
+    paused = ", paused" if mirror["copying_paused"] else ""
+    limit = mirror["bytes_per_second"]
+    pace = f", at most {size(limit)}/s" if limit else ""
+    return f"LakeMirror (managed){paused}, {count(mirror['workers'], 'object')} at once{pace}"
 
 
 def _branch_row(branch: dict[str, Any], as_of: str) -> Sequence[str | Text]:

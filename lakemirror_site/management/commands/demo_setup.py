@@ -21,6 +21,7 @@ class Wanted(NamedTuple):
     source: str
     source_region: str
     region: str
+    object_replication: str = "native"
 
     @property
     def namespace(self) -> str:
@@ -40,7 +41,7 @@ class WantedExport(NamedTuple):
 MIRRORS = (
     Wanted("lake-eu", "lake", "us-east-1", "eu-west-1"),
     Wanted("lake-ap", "lake", "us-east-1", "ap-southeast-2"),
-    Wanted("orders-us", "orders", "eu-west-1", "us-east-1"),
+    Wanted("orders-us", "orders", "eu-west-1", "us-east-1", "managed"),
 )
 DAYS = r".*/date=\d+-\d+-\d+/"
 EXPORTS = (
@@ -89,6 +90,7 @@ def _mirrored(actor: Any, wanted: Wanted, deadline: float) -> str:
             name=wanted.name,
             region=wanted.region,
             storage_namespace=wanted.namespace,
+            settings={"object_replication": wanted.object_replication},
         )
 
     try:

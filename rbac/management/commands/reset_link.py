@@ -25,3 +25,5 @@ class Command(AccessCommand):
         link = passwords.reset_link_create(actor=ACTOR, user=find_user(options["username"]), reason=options["reason"])
         self.stdout.write(urljoin(options["url"], link.path))
         self.stdout.write(f"Works once, until {link.expires_at:%Y-%m-%d %H:%M} UTC. It is not shown again.")
+        if not options["url"]:
+            self.stderr.write("Put the address of LakeMirror before it, or give that as --url.")
