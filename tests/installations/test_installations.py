@@ -208,7 +208,7 @@ def test_another_key_is_told_and_rotation_mends_it(
     said = StringIO()
     call_command("rotate_secrets", stdout=said)
     assert "venus-1: sealed with the current key" in said.getvalue()
-    assert "mars-1: was sealed with it already" in said.getvalue()
+    assert "mars-1: was already sealed with it" in said.getvalue()
     monkeypatch.delenv(OLD_KEY)
     assert Installation.objects.get(region="venus-1").secrets() == SECRETS
 
