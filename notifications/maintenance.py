@@ -47,7 +47,6 @@ def maintenance_create(*, actor: Any, wish: Maintenance) -> MaintenanceWindow:
     )
     with transaction.atomic():
         row.save(force_insert=True)
-        right = (MANAGE, maintenance_arn(row.pk))
         rbac.audit(actor=actor, right=right, verb=Verb.CREATE, before=None, after=_shown(row), reason=row.reason)
     return row
 
@@ -96,4 +95,4 @@ def maintenance_json(row: MaintenanceWindow) -> dict[str, Any]:
 def _shown(row: MaintenanceWindow) -> dict[str, Any]:
     """What the audit has of it."""
     shown = maintenance_json(row)
-    return {name: shown[name] for name in ("names", "regions", "starts_at", "ends_at", "reason")}
+    return {name: shown[name] for name in ("id", "names", "regions", "starts_at", "ends_at", "reason")}

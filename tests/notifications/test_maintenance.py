@@ -45,7 +45,7 @@ def test_what_opens_in_a_window_is_sent_after_it(
 ) -> None:
     status, made = admin.call("POST", WINDOWS, plan(regions=["eu-*"]))
     assert (status, made["state"], made["reason"]) == (201, "running", "new disks")
-    looks.at(1, seen(DAMAGED))
+    looks.at(60, seen(DAMAGED))
     assert sent(lm, channel) == "0 sent" and Alert.objects.open().get().muted
     assert outbox.after_maintenance(clock.now()) == 0
     assert admin.call("POST", f"{WINDOWS}/{made['id']}/end", {})[1]["state"] == "ended"
@@ -59,8 +59,8 @@ def test_what_is_over_within_a_window_is_never_sent(
     lm: Deployment, admin: Api, channel: Channel, there: Receiver, looks: Rounds
 ) -> None:
     admin.call("POST", WINDOWS, plan())
-    looks.at(1, seen(DAMAGED))
-    for seconds in (10, 20):
+    looks.at(60, seen(DAMAGED))
+    for seconds in (70, 80):
         looks.at(seconds, seen())
     assert outbox.after_maintenance(clock.now() + timedelta(days=1)) == 0
     assert sent(lm, channel) == "0 sent" and not there.ids
@@ -118,7 +118,7 @@ def test_by_page_one_is_created_shown_with_its_alerts_and_ended(lm: Deployment, 
     assert wrong.status_code == 400 and "must be in the future" in text(wrong)
     said = text(olga.post("/notifications/maintenance/new/", times | {"reason": "new disks"}, follow=True))
     assert "Maintenance window created." in said and "No messages about everything" in said
-    looks.at(1, seen(DAMAGED))
+    looks.at(60, seen(DAMAGED))
     Alert.objects.update(mirror=Mirror.objects.get().pk)
     assert "in maintenance until" in text(olga.get("/notifications/"))
     end = f"/notifications/maintenance/{MaintenanceWindow.objects.get().pk}/end/"
