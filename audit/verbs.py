@@ -41,4 +41,5 @@ class Verb(TextChoices):
     ACKNOWLEDGE = "acknowledge", "acknowledged"
     SNOOZE = "snooze", "snoozed"
     WAKE = "wake", "ended the snooze of"
+    END = "end", "ended"
     SEAL = "seal", "sealed events of"

@@ -11,6 +11,7 @@ from lakemirror.commands import (
     edit,
     exports,
     lifecycle,
+    maintenance,
     notifications,
     policies,
     read,
@@ -72,6 +73,7 @@ EXPORT_COMMANDS = (
     exports.delete,
 )
 ALERT_COMMANDS = (notifications.list_alerts, notifications.acknowledge, notifications.snooze)
+MAINTENANCE_COMMANDS = (maintenance.list_windows, maintenance.create, maintenance.end)
 CHANNEL_COMMANDS = (
     channels.list_channels,
     channels.create,
@@ -117,6 +119,11 @@ def alert() -> None:
     """Alerts: what is wrong, or was."""
 
 
+@lakemirror.group("maintenance", epilog=EXIT_STATUS)
+def maintenance_group() -> None:
+    """Maintenance windows: times in which alerts are not sent."""
+
+
 @lakemirror.group(epilog=EXIT_STATUS)
 def channel() -> None:
     """Channels: where alerts are sent."""
@@ -129,5 +136,7 @@ for command in EXPORT_COMMANDS:
     export.add_command(command)
 for command in ALERT_COMMANDS:
     alert.add_command(command)
+for command in MAINTENANCE_COMMANDS:
+    maintenance_group.add_command(command)
 for command in CHANNEL_COMMANDS:
     channel.add_command(command)

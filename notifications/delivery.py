@@ -50,6 +50,9 @@ def deliver(lease: Lease) -> DutyOutcome:
     if not channel.enabled:
         number = channel.deliveries.waiting().update(state=Delivery.State.GIVEN_UP, ended_at=now)
         return DutyOutcome(f"it is disabled; {count(number, 'message')} given up")
+    hours = channel.rule.hours
+    if hours is not None and not hours.include(now):
+        return DutyOutcome(f"outside of its hours; {count(channel.deliveries.waiting().count(), 'message')} waiting")
     sent = 0
     for delivery in channel.deliveries.due(now).select_related("event")[:AT_A_TIME]:
         lease.fence(MARGIN)
@@ -66,15 +69,17 @@ def attempt(channel: Channel, delivery: Delivery) -> Outcome | None:
         return None
     event = delivery.event
     outcome = send(channel, Message(str(delivery.uid), event.verb, event.at, event.message))
-    _note(delivery, delivery.tries + 1, outcome)
+    _note(channel, delivery, delivery.tries + 1, outcome)
     return outcome
 
 
-def _note(delivery: Delivery, tries: int, outcome: Outcome) -> None:
+def _note(channel: Channel, delivery: Delivery, tries: int, outcome: Outcome) -> None:
     now = clock.now()
     line = {"at": rfc3339(now), "seconds": outcome.seconds, "answer": outcome.answer}
     changes: dict[str, Any] = {"log": [*delivery.log, line][-LOGGED:]}
-    again = None if outcome.taken else next_try(tries, delivery.event.at, now)
+    hours = channel.rule.hours
+    since = hours.from_(delivery.event.at) if hours else delivery.event.at  # the time that it had to wait doesn't count
+    again = None if outcome.taken else next_try(tries, since, now)
     if again is not None:
         changes["due_at"] = again
     else:

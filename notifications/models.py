@@ -13,9 +13,11 @@ from django.db.models import Exists, OuterRef, Q
 from adapters.sealing import OtherKey, Tampered
 from core.errors import Unreadable
 from core.notifications.channels import ChannelKind, ChannelSecrets, ChannelWish, target_of
+from core.notifications.hours import Hours
 from core.notifications.kinds import AlertKind, Severity
 from core.notifications.lifecycle import Known
 from core.notifications.mail import MailServer
+from core.notifications.maintenance import Maintenance
 from core.notifications.rules import Rule
 from db.fields import ExactJSONField, ExactTextField
 from installations.models import OLD_KEY, sealers
@@ -70,6 +72,9 @@ class Alert(models.Model):
     snoozed_until = models.DateTimeField(null=True)
     snoozed_by = models.CharField(max_length=150, blank=True)
     closing = ExactTextField(blank=True, help_text="how the subject was doing when it closed")
+    muted = models.BooleanField(
+        default=False, db_default=False, help_text="opened in a maintenance window, and is told when that has ended"
+    )
 
     objects = AlertQuerySet.as_manager()
 
@@ -125,6 +130,34 @@ class Alert(models.Model):
         return "bad" if self.level >= Severity.ERROR.level else "warn"
 
 
+class MaintenanceWindow(models.Model):
+    """A time of planned work: what is covered is shown, and not told."""
+
+    names = models.JSONField(default=list, help_text="patterns of mirrors and exports; none: all")
+    regions = models.JSONField(default=list, help_text="patterns of regions; none: all")
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField(help_text="one that was ended early: when that was")
+    reason = models.CharField(max_length=200)
+    created_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+    ended_by = models.CharField(max_length=150, blank=True, help_text="who ended it early; empty: nobody")
+
+    class Meta:
+        indexes = [models.Index(fields=["ends_at"], name="maintenance_ends")]
+
+    def __str__(self) -> str:
+        return f"maintenance of {self.wish.subject}"
+
+    @property
+    def wish(self) -> Maintenance:
+        """What it covers, and when."""
+        return Maintenance(self.starts_at, self.ends_at, self.reason, tuple(self.names), tuple(self.regions))
+
+    def covers(self, alert: Alert) -> bool:
+        """Whether an alert is about what is worked on, whenever."""
+        return self.wish.covers(name=alert.pattern_name, region=alert.region)
+
+
 class Event(models.Model):
     """An alert opened or closed, or is told again: written in the transaction that makes it so. `message` is what is
     told of it."""
@@ -157,6 +190,7 @@ class Channel(models.Model):
     names = models.JSONField(default=list, help_text="patterns of mirrors and exports; none: all")
     regions = models.JSONField(default=list, help_text="patterns of regions; none: all")
     tell_again_seconds = models.IntegerField(help_text="so long after an alert was told it is told again; 0: never")
+    hours = models.JSONField(default=dict, db_default={}, help_text="fields of core.notifications.hours.Hours; {}: any")
     mail = models.JSONField(default=dict, db_default={}, help_text="fields of core.notifications.mail.MailServer")
     target = models.CharField(max_length=300, help_text="what may be shown of where messages go")
     sealed = models.TextField(help_text="address, signing secret, password")
@@ -189,7 +223,8 @@ class Channel(models.Model):
     def rule(self) -> Rule:
         """What is told by it."""
         lists = tuple(self.kinds), tuple(self.names), tuple(self.regions)
-        return Rule(self.least_severity, *lists, self.tell_again_seconds)
+        hours = Hours.of(self.hours) if self.hours else None
+        return Rule(self.least_severity, *lists, self.tell_again_seconds, hours)
 
     def hears(self, alert: Alert) -> bool:
         """Whether an alert is told by it."""
@@ -201,6 +236,7 @@ class Channel(models.Model):
         rule = wish.rule
         self.least_severity, self.tell_again_seconds = rule.least_severity, rule.tell_again_seconds
         self.kinds, self.names, self.regions = list(rule.kinds), list(rule.names), list(rule.regions)
+        self.hours = rule.hours.fields if rule.hours else {}
         self.mail = wish.mail.fields if wish.mail else {}
         self.target = target_of(wish, secrets)
         self.sealed = sealers(SEALED_FOR)[0].seal(json.dumps(_sealed(wish.kind, secrets)), self._about)

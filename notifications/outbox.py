@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from django.db.models import Max, Q
 
 from jobs import duties
-from notifications.models import Alert, Channel, Delivery, Event
+from notifications import maintenance
+from notifications.models import Alert, Channel, Delivery, Event, MaintenanceWindow
 from notifications.status import alert_json
 
 DUTY = "notify"
@@ -17,9 +18,31 @@ DUTY = "notify"
 
 
 def opened(alert: Alert, now: datetime) -> None:
-    """Tell of an alert that opened, by the channels that hear of such ones."""
-    channels = Channel.objects.filter(enabled=True)
-    _write(alert, Event.Verb.OPENED, [channel for channel in channels if channel.hears(alert)], now)
+    """Tell of an alert that opened, by the channels that hear of such ones; nobody in a maintenance window, but when it
+    has ended."""
+    alert.muted = muted(alert, maintenance.current(now))
+    alert.save(update_fields=["muted"])
+    _write(alert, Event.Verb.OPENED, [] if alert.muted else _hearing(alert), now)
+
+
+def after_maintenance(now: datetime) -> int:
+    """Tell of what opened in a maintenance window and is still open after it; gives how many."""
+    windows = maintenance.current(now)
+    late = [alert for alert in Alert.objects.open().filter(muted=True) if not muted(alert, windows)]
+    for alert in late:
+        alert.muted = False
+        alert.save(update_fields=["muted"])
+        _write(alert, Event.Verb.OPENED, _hearing(alert), now)
+    return len(late)
+
+
+def muted(alert: Alert, windows: Iterable[MaintenanceWindow]) -> bool:
+    """Whether one of these windows covers it."""
+    return any(window.covers(alert) for window in windows)
+
+
+def _hearing(alert: Alert) -> list[Channel]:
+    return [channel for channel in Channel.objects.filter(enabled=True) if channel.hears(alert)]
 
 
 def closed(alert: Alert, now: datetime) -> None:
@@ -29,16 +52,20 @@ def closed(alert: Alert, now: datetime) -> None:
 
 def remind(now: datetime) -> int:
     """Tell again of what is still open: of each alert whose snooze has ended, and where a channel's time is over; gives
-    how many. Not of what somebody has acknowledged or snoozed."""
+    how many. Not of what somebody has acknowledged or snoozed, not in a maintenance window, and by no channel outside
+    of its hours."""
+    windows = maintenance.current(now)
     due: dict[int, tuple[Alert, set[Channel]]] = {}
     for alert in Alert.objects.open().filter(snoozed_until__lte=now):
         due[alert.pk] = (alert, set(_told(alert)))
     for channel in Channel.objects.filter(enabled=True, tell_again_seconds__gt=0):
+        if channel.rule.hours and not channel.rule.hours.include(now):
+            continue
         for alert in _silent_since(channel, now - timedelta(seconds=channel.tell_again_seconds)):
             due.setdefault(alert.pk, (alert, set()))[1].add(channel)
     told = 0
     for alert, channels in due.values():
-        if Alert.objects.end_snooze(alert):
+        if not muted(alert, windows) and Alert.objects.end_snooze(alert):
             _write(alert, Event.Verb.REMINDED, sorted(channels, key=lambda channel: channel.name), now)
             told += 1
     return told

@@ -44,9 +44,10 @@ def watch(lease: Lease) -> DutyOutcome:
     with lease.transaction():
         settled = Settlement(observation, now)
         settled.settle()
+        late = outbox.after_maintenance(now)
         again = outbox.remind(now)
         Alert.objects.filter(closed_at__lt=now - KEPT_FOR).delete()
-    changes = f"{settled.opened} opened, {settled.closed} closed, {again} told again"
+    changes = f"{settled.opened} opened, {settled.closed} closed, {again} told again, {late} after maintenance"
     return DutyOutcome(f"{Alert.objects.open().count()} open, {changes}")
 
 

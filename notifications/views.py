@@ -11,13 +11,16 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from core.access.policies import alert_arn
+from core.access.policies import alert_arn, maintenance_arn
 from core.text.phrases import count
 from db import clock
+from mirrors.services.rights import sees_every_mirror
 from mirrors.views.tabs import may_see
+from notifications import maintenance
 from notifications.answers import ACKNOWLEDGE, alert_acknowledge, alert_snooze
 from notifications.channels.services import CREATE, LIST, channel_arn
 from notifications.channels.status import channel_readings
+from notifications.maintenance import MANAGE
 from notifications.models import Channel
 from notifications.status import alerts_seen_by
 from rbac import services as rbac
@@ -47,6 +50,15 @@ def notifications(request: HttpRequest) -> HttpResponse:
         "may_answer": {alert.pk for alert in open_now if rbac.allowed(request.user, ACKNOWLEDGE, alert_arn(alert.pk))},
         "snoozes": SNOOZES,
         "closed": seen.filter(closed_at__isnull=False).order_by("-closed_at", "-pk")[:CLOSED],
+    }
+    windows = maintenance.coming(context["now"])
+    running = [window for window in windows if window.starts_at <= context["now"]]
+    for alert in context["open"]:
+        alert.window = next((window for window in running if window.covers(alert)), None)
+    context |= {
+        "windows": windows if sees_every_mirror(request.user) else [],  # they name mirrors and exports
+        "may_plan": rbac.allowed(request.user, MANAGE, maintenance_arn("new")),
+        "may_end": {row.pk for row in windows if rbac.allowed(request.user, MANAGE, maintenance_arn(row.pk))},
     }
     if rbac.allowed(request.user, LIST, "*"):
         context |= {

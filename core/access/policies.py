@@ -378,6 +378,11 @@ def namespace_arn(namespace: str) -> str:
     return f"arn:lakefs:fs:::namespace/{namespace.rstrip('/')}"
 
 
+def maintenance_arn(number: int | str) -> str:
+    """A maintenance window, by its number, as a resource of `fs:*` actions."""
+    return f"arn:lakefs:fs:::maintenance/{number}"
+
+
 def alert_arn(number: int | str) -> str:
     """An alert, by its number, as a resource of `fs:*` actions."""
     return f"arn:lakefs:fs:::alert/{number}"

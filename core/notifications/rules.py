@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from core.notifications.hours import Hours
 from core.notifications.kinds import AlertKind, Severity
 
 AGAIN = {0: "Never", 3600: "Every hour", 14400: "Every 4 hours", 86400: "Every 24 hours"}
@@ -19,7 +20,7 @@ class Rule:
 
     `names` are patterns with `*` and `?` of mirrors, and of exports as `repository/branch`; `regions` the same of
     regions. Alerts that are about no mirror or export have no name to be left out by, and those that are about no
-    region are heard everywhere.
+    region are heard everywhere. Outside of its `hours` messages wait.
     """
 
     least_severity: str = Severity.WARNING.value
@@ -27,6 +28,7 @@ class Rule:
     names: Sequence[str] = ()
     regions: Sequence[str] = ()
     tell_again_seconds: int = 0
+    hours: Hours | None = None
 
     def hears(self, kind: str, severity: str, *, name: str = "", region: str = "") -> bool:
         """Whether an alert is told. `name`: of the mirror or the export, "" for what is neither."""
@@ -48,7 +50,7 @@ class Rule:
                 return field, f"takes {MOST_PATTERNS} patterns at most, of 1 to {LONGEST_PATTERN} characters each"
         if self.tell_again_seconds not in AGAIN:
             return "tell_again_seconds", f"{self.tell_again_seconds} is not one of {', '.join(map(str, AGAIN))}"
-        return "", ""
+        return self.hours.problem() if self.hours else ("", "")
 
 
 def _fits(text: str, patterns: Sequence[str]) -> bool:

@@ -92,3 +92,22 @@ def delivery_list(page: dict[str, Any]) -> RenderableType:
         for delivery in page["results"]
     ]
     return listed(columns, rows, none="No messages yet.", more=page["pagination"]["has_more"])
+
+
+def window_list(page: dict[str, Any]) -> RenderableType:
+    """Maintenance windows."""
+    columns = ("Id", "State", "From", "Until", "Covers", "Reason")
+    rows = [
+        (str(one["id"]), one["state"], clock(one["starts_at"]), clock(one["ends_at"]), _covered(one), one["reason"])
+        for one in page["results"]
+    ]
+    return listed(columns, rows, none="No maintenance windows.", more=page["pagination"]["has_more"])
+
+
+def window(one: dict[str, Any]) -> RenderableType:
+    """A window that was created or ended."""
+    return line(f"Maintenance window {one['id']} {one['state']}, until {clock(one['ends_at'])}: {_covered(one)}")
+
+
+def _covered(one: dict[str, Any]) -> str:
+    return ", ".join([*one["names"], *(f"in {region}" for region in one["regions"])]) or "everything"

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.notifications.channels import ChannelKind
+from core.notifications.hours import DAYS
 from core.notifications.kinds import AlertKind, Severity
 from core.notifications.mail import LONGEST_ADDRESS, LONGEST_HOST, MOST_RECIPIENTS, Security
 from core.notifications.rules import AGAIN, LONGEST_PATTERN, MOST_PATTERNS
@@ -75,6 +76,15 @@ class MailServerSettings(serializers.Serializer):
     )
 
 
+class HoursSettings(serializers.Serializer):
+    """When a channel sends; outside of it messages wait. An end before the start is on the next day."""
+
+    days = serializers.ListField(child=serializers.ChoiceField(list(DAYS)), min_length=1, max_length=len(DAYS))
+    start = ChannelText(max_length=5, help_text="a time of day, like 08:00")
+    end = ChannelText(max_length=5, help_text="a time of day, 24:00 at most")
+    time_zone = ChannelText(max_length=64, help_text="like Europe/Berlin, or UTC")
+
+
 class ChannelSettings(serializers.Serializer):
     """The body of PUT: all settings but the name; a secret that isn't given stays as it is. The kind never changes."""
 
@@ -85,6 +95,7 @@ class ChannelSettings(serializers.Serializer):
     names = _patterns()
     regions = _patterns()
     tell_again_seconds = serializers.ChoiceField(list(AGAIN), required=False)
+    hours = HoursSettings(required=False, allow_null=True)
     url = _text(required=False, write_only=True)
     signing_secret = _text(required=False, write_only=True)
     password = _text(required=False, write_only=True)
@@ -115,6 +126,7 @@ class ChannelAnswer(serializers.Serializer):
     names = many_texts()
     regions = many_texts()
     tell_again_seconds = serializers.IntegerField()
+    hours = HoursSettings(allow_null=True)
     waiting = serializers.IntegerField()
     last_state = serializers.ChoiceField(Delivery.State.values, allow_null=True)
     last_tried_at = time_or_null()

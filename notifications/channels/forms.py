@@ -8,6 +8,7 @@ from django import forms
 
 from core.errors import LakeMirrorError
 from core.notifications.channels import LONGEST_SECRET, LONGEST_URL, ChannelKind, ChannelSecrets, ChannelWish
+from core.notifications.hours import DAYS, WORDS, Hours
 from core.notifications.kinds import AlertKind, Severity
 from core.notifications.mail import LONGEST_ADDRESS, LONGEST_HOST, MailServer, Security
 from core.notifications.rules import AGAIN, Rule
@@ -77,6 +78,23 @@ class ChannelForm(ServiceForm):
     names = patterns("Mirrors and exports", "One pattern per line: lake-*, or orders/main for an export. Empty: all.")
     regions = patterns("Regions", "One pattern per line, like eu-*. Empty: all.")
     tell_again_seconds = forms.TypedChoiceField(label="Remind while open", coerce=int, choices=list(AGAIN.items()))
+    days = forms.MultipleChoiceField(
+        label="Days",
+        required=False,
+        choices=list(zip(DAYS, WORDS, strict=True)),
+        widget=forms.CheckboxSelectMultiple,
+        help_text="None selected: at any time.",
+    )
+    start = forms.CharField(label="From", required=False, max_length=5, help_text="Like 08:00. Empty: 00:00.")
+    end = forms.CharField(
+        label="Until",
+        required=False,
+        max_length=5,
+        help_text="Like 18:00; earlier than From: on the next day. Empty: 24:00.",
+    )
+    time_zone = forms.CharField(
+        label="Time zone", required=False, max_length=64, help_text="Like Europe/Berlin. Empty: UTC."
+    )
     enabled = forms.BooleanField(label="Enabled", required=False, initial=True)
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -97,6 +115,7 @@ class ChannelForm(ServiceForm):
             "names": "\n".join(row.names),
             "regions": "\n".join(row.regions),
             "tell_again_seconds": row.tell_again_seconds,
+            **row.hours,
             "seen": etag_of(row),
         }
         server = row.mail_server.fields if row.mail else {}
@@ -122,6 +141,7 @@ class ChannelForm(ServiceForm):
             names=tuple(lines(given["names"])),
             regions=tuple(lines(given["regions"])),
             tell_again_seconds=given["tell_again_seconds"],
+            hours=self._hours,
         )
         return ChannelWish(given["name"], self._kind, given["enabled"], rule, self._mail)
 
@@ -138,6 +158,14 @@ class ChannelForm(ServiceForm):
     @property
     def _kind(self) -> str:
         return str(self.cleaned_data["kind"] or ChannelKind.WEBHOOK)
+
+    @property
+    def _hours(self) -> Hours | None:
+        given = self.cleaned_data
+        if not given["days"]:
+            return None
+        times = {"start": given["start"] or "00:00", "end": given["end"] or "24:00"}
+        return Hours.of(times | {"days": given["days"], "time_zone": given["time_zone"] or "UTC"})
 
     @property
     def _mail(self) -> MailServer | None:

@@ -17,6 +17,7 @@ from audit.verbs import Verb
 from core.access.policies import auth_arn
 from core.errors import Conflict, Invalid, NotFound, Stale, Unreadable
 from core.notifications.channels import ChannelKind, ChannelSecrets, ChannelWish, check_channel
+from core.notifications.hours import Hours
 from core.notifications.mail import MailServer
 from core.notifications.rules import Rule
 from db import clock
@@ -178,5 +179,6 @@ def wish_of(values: Mapping[str, Any]) -> tuple[ChannelWish, ChannelSecrets]:
     secrets = ChannelSecrets(*(given.pop(field, "") for field in ("url", "signing_secret", "password")))
     mail = given.pop("mail", None)
     of_rule = {field.name: given.pop(field.name) for field in fields(Rule) if field.name in given}
+    of_rule["hours"] = Hours.of(of_rule["hours"]) if of_rule.get("hours") else None
     server = MailServer.of(mail) if mail is not None else None
     return ChannelWish(**given, rule=Rule(**of_rule), mail=server), secrets

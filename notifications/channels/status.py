@@ -43,7 +43,8 @@ class ChannelReading:
         parts += [f"about {', '.join(rule.names)}"] if rule.names else []
         parts += [f"in {', '.join(rule.regions)}"] if rule.regions else []
         again = f"; reminders {AGAIN[rule.tell_again_seconds].lower()}" if rule.tell_again_seconds in AGAIN else ""
-        return " ".join(parts) + (again if rule.tell_again_seconds else "")
+        hours = f"; {rule.hours.word}" if rule.hours else ""
+        return " ".join(parts) + (again if rule.tell_again_seconds else "") + hours
 
     @property
     def tone(self) -> str:
@@ -82,6 +83,7 @@ def channel_json(reading: ChannelReading) -> dict[str, Any]:
         "names": channel.names,
         "regions": channel.regions,
         "tell_again_seconds": channel.tell_again_seconds,
+        "hours": channel.hours or None,
         "waiting": reading.waiting,
         "last_state": last.state if last else None,
         "last_tried_at": rfc3339(last.tried_at) if last else None,

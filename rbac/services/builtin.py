@@ -58,9 +58,9 @@ _OWN_CREDENTIALS = (
     "auth:ListCredentials",
     "auth:ReadCredentials",
 )
-_OPERATE = ("fs:OperateMirror", "fs:PauseExport", "fs:RunExport", "fs:AcknowledgeAlert")
+_OPERATE = ("fs:OperateMirror", "fs:PauseExport", "fs:RunExport", "fs:AcknowledgeAlert", "fs:ManageMaintenance")
 EARLIER: dict[str, tuple[tuple[str, ...], ...]] = {
-    "Operators": (_OPERATE[:3],),
+    "Operators": (_OPERATE[:3], _OPERATE[:4]),
     "ReplicationPolicy": (_REPLICATE, (*_REPLICATE, *_KEEP_TAGS)),
 }
 """The actions that earlier versions allowed by these policies, on everything."""

@@ -55,6 +55,7 @@ CASES = {
     "export_delete": ["/exports/{failed}/delete/"],
     "export_repair-drift": ["/exports/{exported}/repair-drift/"],
     "notifications": ["/notifications/"],
+    "maintenance_new": ["/notifications/maintenance/new/"],
     "channel_new": ["/notifications/channels/new/"],
     "channel": ["/notifications/channels/pager/"],
     "channel_edit": ["/notifications/channels/pager/edit/"],

@@ -92,3 +92,13 @@ def test_a_mail_channel_keeps_its_server_in_an_edit(olgas: Terminal) -> None:
     olgas("channel", "edit", "mails", "--to", "a@example.com", "--to", "b@example.com", "--security", "tls")
     made = Channel.objects.get().mail_server
     assert (made.host, made.port, made.recipients) == ("smtp.example.com", 465, ("a@example.com", "b@example.com"))
+
+
+def test_a_maintenance_window_is_created_listed_and_ended(olgas: Terminal) -> None:
+    assert olgas("maintenance", "list").stdout == "No maintenance windows.\n"
+    made = olgas("maintenance", "create", "--reason", "new disks", "--for", "4h", "--region", "eu-*")
+    assert made.exit_code == 0 and "running" in made.stdout and "in eu-*" in made.stdout
+    [one] = olgas.json("maintenance", "list")["results"]
+    assert one["reason"] == "new disks" and "new disks" in olgas("maintenance", "list").stdout
+    assert "ended" in olgas("maintenance", "end", str(one["id"])).stdout
+    assert olgas("maintenance", "end", str(one["id"])).exit_code == 5

@@ -48,6 +48,7 @@ def test_one_is_created_and_shown_without_its_secrets(admin: Api) -> None:
         "names": [],
         "regions": [],
         "tell_again_seconds": 0,
+        "hours": None,
     }
     assert audited() == [("auth:CreateChannel", "create", None, shown)]
 

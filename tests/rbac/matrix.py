@@ -61,6 +61,11 @@ access.policy-delete: DELETE api-policy, GET policy_delete, POST policy_delete
 alerts.answer: POST api-alert-acknowledge, POST api-alert-snooze
 some-mirror alerts.answer: POST alert_acknowledge, POST alert_snooze
 
+every-mirror: GET api-maintenance-windows
+maintenance.manage: POST api-maintenance-windows, POST api-maintenance-end
+some-mirror: GET maintenance_new
+some-mirror maintenance.manage: POST maintenance_new, POST maintenance_end
+
 channels.see: GET api-channels, GET api-channel, GET api-deliveries
 channels.see: GET channel, GET channel_new, GET channel_edit, GET channel_delete
 channels.create: POST api-channels
@@ -158,7 +163,7 @@ RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify", "ex
 MAY: dict[str, frozenset[str]] = {
     "nobody": frozenset(),
     "viewer": VIEWS,
-    "operator": VIEWS | RUNS_MIRRORS | RUNS_EXPORTS | {"exports.pause", "alerts.answer"},
+    "operator": VIEWS | RUNS_MIRRORS | RUNS_EXPORTS | {"exports.pause", "alerts.answer", "maintenance.manage"},
     # lakeFS's fs:CreateCommit, of which running an export is a part, and its fs:DeleteRepository.
     "replicator": frozenset({SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "mirrors.delete", "exports.see"}) | RUNS_EXPORTS,
     "viewer-of-this": frozenset({SOME_MIRROR, "mirrors.see"}),

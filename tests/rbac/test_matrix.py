@@ -35,7 +35,7 @@ from rbac.services import authorize
 from tests.cast import person
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
-from tests.notifications.factories import an_alert
+from tests.notifications.factories import a_window, an_alert
 from tests.rbac.matrix import ANYONE, EVERY_MIRROR, HOOK, MAY, OWN_KEYS, SIGNED_IN, SOME_MIRROR, calls
 
 pytestmark = pytest.mark.django_db
@@ -119,6 +119,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
         "region": "mars-1",
         "channel": "pager",
         "alert": an_alert(),
+        "window": a_window(),
         "uidb64": "Mg",
         "token": "a-b",
     }
@@ -176,6 +177,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST policy_new": {"mode": "json", "text": json.dumps({"id": "Una", "statement": STATEMENT})},
     "POST api-alert-snooze": {"seconds": 3600},
     "POST alert_snooze": {"seconds": "3600"},
+    "POST api-maintenance-windows": {"ends_at": "2026-01-01T00:00:00Z", "reason": "new disks"},
+    "POST maintenance_new": {"starts_at": "2026-01-01T00:00", "ends_at": "2026-01-01T00:00", "reason": "new disks"},
     "POST api-channels": {"name": "pager-2"} | CHANNEL,
     "POST channel_new": {"name": "pager-2"} | CHANNEL,
     "POST api-installations": {"region": "mars-2"} | INSTALLATION,

@@ -18,7 +18,7 @@ from rbac.models import User
 from rbac.services import key_create
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
-from tests.notifications.factories import an_alert, make_channel
+from tests.notifications.factories import a_window, an_alert, make_channel
 from web.openapi import document
 
 OPERATIONS = {
@@ -67,6 +67,7 @@ def real(worked: Deployment, owner: User) -> dict[str, Any]:
         "region": "mars-1",
         "channel": make_channel("http://127.0.0.1:9/").name,
         "alert": an_alert(),
+        "window": a_window(),
     }
 
 
