@@ -13,10 +13,10 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakemirror_site.settings")
     if sys.argv[1:2] == ["check_config"] and len(sys.argv) > 2:
         os.environ["LAKEMIRROR_CONFIG"] = sys.argv[2]  # the one to check, whatever this shell uses
-    from django.core.management import execute_from_command_line
+    from lakemirror_site.command_list import CommandLine
 
     try:
-        execute_from_command_line(sys.argv)
+        CommandLine(sys.argv).execute()
     except ConfigError as error:
         sys.exit(f"lakemirror: configuration: {error}")
 

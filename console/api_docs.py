@@ -23,6 +23,24 @@ from rest_framework.views import APIView
 from rbac import services as rbac
 from web.openapi import CSV, JSON, PREFIX, WEBHOOK_SECRET, answers, document
 
+GROUPS = {
+    "Mirrors": ("mirrors", "everywhere"),
+    "Plan a mirror": ("preflight", "preview", "check"),
+    "Commits and missing files": ("commits", "blockers", "repair", "waivers", "unreplicated"),
+    "Validation": ("runs", "validations"),
+    "Exports": ("exports", "verification"),
+    "Lag and risk": ("metrics", "risk"),
+    "Overview, jobs and search": ("overview", "jobs", "search"),
+    "Alerts": ("notifications",),
+    "Webhooks of lakeFS and stores": ("hooks",),
+    "Installations": ("installations",),
+    "Access": ("users", "groups", "policies", "credentials", "rights", "signin"),
+    "Audit": ("audit",),
+    "This document": ("document",),
+}
+"""The headings of the page, in order, and the tags of calls below each; a tag that has none comes last, as it is."""
+_HEADINGS = {tag: heading for heading, tags in GROUPS.items() for tag in tags}
+_ORDER = {heading: number for number, heading in enumerate(GROUPS)}
 _PLAIN = {"string": "text", "integer": "whole number", "boolean": "true or false", "null": "null"}
 _LIMITS = {
     "minimum": "at least {}",
@@ -82,7 +100,7 @@ class Call:
 def api_docs(request: HttpRequest) -> HttpResponse:
     """All calls and shapes. For everyone who is signed in."""
     rbac.require(request.user)
-    calls = sorted(_calls(document()), key=lambda call: (call.group != "mirrors", call.group))
+    calls = sorted(_calls(document()), key=lambda call: (_ORDER.get(call.group, len(GROUPS)), call.group))
     groups = [(name, list(group)) for name, group in groupby(calls, key=lambda call: call.group)]
     context = {"section": "api", "groups": groups, "shapes": list(_shapes(document())), "prefix": PREFIX}
     return render(request, "api_docs.html", context)
@@ -98,7 +116,7 @@ def _call(method: str, path: str, call: Mapping[str, Any]) -> Call:
     body = call.get("requestBody")
     return Call(
         id=call["operationId"],
-        group=call["tags"][0],
+        group=_HEADINGS.get(call["tags"][0], call["tags"][0].capitalize()),
         method=method,
         path=path.removeprefix(PREFIX),
         summary=call["summary"],

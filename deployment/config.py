@@ -357,6 +357,16 @@ def snapshot() -> Iterator[None]:
         _of_this_work.reset(token)
 
 
+@contextmanager
+def trying(whole: Config) -> Iterator[None]:
+    """This work alone sees another configuration, to try what nobody has saved yet."""
+    token = _of_this_work.set(whole)
+    try:
+        yield
+    finally:
+        _of_this_work.reset(token)
+
+
 def put_together(whole: Config | None) -> None:
     """Let this hold from now on in this process; None: what it was started with."""
     global _put_together

@@ -18,15 +18,18 @@ from core.installations import preflight as decide
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
 from core.installations.replication_rights import UNTRIED
+from core.installations.settings import Secrets, Wish
 from core.ports import LakeFS
 from core.types import Page, RepositoryInfo, ServerInfo
 from db import clock
+from deployment import config
 from deployment.wiring import clients, region_settings
 from installations import probes
 from installations.models import InstallationTest
 from installations.permission_probes import Target, Try, is_of_branches, target_at_destination, tries_of
 from installations.probes import about_bucket, ask, may_ask
-from installations.services import TEST, installation_arn
+from installations.refresh import with_candidate
+from installations.services import CREATE, TEST, checked_candidate, installation_arn
 from rbac import services as rbac
 
 FIRST = 100
@@ -66,11 +69,26 @@ def installation_test(*, actor: Any, region: str, namespace: str = "") -> Instal
         raise NotFound(f"there is no installation '{region[:80]}'")
     if namespace:
         probes.check_namespace(namespace.rstrip("/"))
+    server, checks = _find_out(region, namespace)
+    return _keep(region, server, checks)
+
+
+def candidate_test(*, actor: Any, wish: Wish, secrets: Secrets, namespace: str = "") -> list[Check]:
+    """The same of one that nobody has saved yet; nothing is kept. Raises Denied, and Conflict and Invalid as saving
+    does."""
+    arn = installation_arn(wish.region)
+    rbac.require(actor, (CREATE, arn), (TEST, arn))
+    if namespace:
+        probes.check_namespace(namespace.rstrip("/"))
+    with config.trying(with_candidate(checked_candidate(wish, secrets), secrets)):
+        return _find_out(wish.region, namespace)[1]
+
+
+def _find_out(region: str, namespace: str) -> tuple[Any, list[Check]]:
     tried = _tried(region)
     known = ask({"server": lambda: clients.quick_lakefs(region).server(), "repositories": partial(_first, region)})
     place = namespace or _place(known["repositories"])
-    checks = list(_checks(region, place, tried, known, ask(_calls(region, place, tried))))
-    return _keep(region, known["server"], checks)
+    return known["server"], list(_checks(region, place, tried, known, ask(_calls(region, place, tried))))
 
 
 def _first(region: str) -> Page[RepositoryInfo]:

@@ -14,12 +14,12 @@ from deployment import config
 from web.forms import ServiceForm, shown, values_seen
 
 ACCESS = [
-    (Access.KEYS.value, "an access key, below"),
-    (Access.PROFILE.value, "an AWS profile of each machine"),
-    (Access.CHAIN.value, "what AWS's libraries find by themselves (environment, instance, pod)"),
+    (Access.KEYS.value, "Access key"),
+    (Access.PROFILE.value, "AWS profile"),
+    (Access.CHAIN.value, "AWS default chain (environment, instance, pod)"),
 ]
 SECRETS = ("lakefs_secret_access_key", "store_secret_access_key")
-KEEPS = "Sealed in the database. Leave it empty to keep the one that is there."
+KEEPS = "Sealed in the database. Leave empty to keep the current one."
 
 
 def word(label: str, help_text: str = "", *, required: bool = False) -> forms.CharField:
@@ -38,24 +38,24 @@ class InstallationForm(ServiceForm):
     """All of an installation, in the words of the API. `seen` and `was` are what the form was made from."""
 
     region = forms.CharField(label="Region", max_length=63, help_text="Its name here: a-z, 0-9 and -, like eu-west-1.")
-    served_by = word("Served by", "The region of the deployment that works for mirrors there. Empty: this one.")
-    lakefs_endpoint = word("Address of lakeFS", "Without /api/v1, like https://lakefs.example.com", required=True)
-    lakefs_access_key_id = word("Access key id", "Of a user with the policy ReplicationPolicy there.", required=True)
-    lakefs_secret_access_key = secret("Secret access key of lakeFS")
-    store_endpoint = word("Address of the store", "Empty: AWS's own S3.")
-    store_region = word("The store's own name of the region", "Empty: the same as above.")
-    store_path_style = forms.BooleanField(label="Buckets stand in the path, not in the host's name", required=False)
-    store_access = forms.ChoiceField(label="Credentials of the store", choices=ACCESS)
-    store_access_key_id = word("Access key id of the store")
-    store_secret_access_key = secret("Secret access key of the store")
+    served_by = word("Handled by", "Region of the deployment that works for mirrors there. Empty: this one.")
+    lakefs_endpoint = word("lakeFS endpoint", "Without /api/v1, like https://lakefs.example.com", required=True)
+    lakefs_access_key_id = word(
+        "lakeFS access key id", "Of a user with the policy ReplicationPolicy there.", required=True
+    )
+    lakefs_secret_access_key = secret("lakeFS secret access key")
+    store_endpoint = word("Store endpoint", "Empty: AWS S3.")
+    store_region = word("Store region", "Empty: the same as above.")
+    store_path_style = forms.BooleanField(label="Path-style addressing", required=False)
+    store_access = forms.ChoiceField(label="Store credentials", choices=ACCESS)
+    store_access_key_id = word("Store access key id")
+    store_secret_access_key = secret("Store secret access key")
     store_profile = word("Profile", "Of ~/.aws/config on every machine that asks the store, executors included.")
     store_role_arn = word("Role", "Assumed by STS with these credentials, like arn:aws:iam::123456789012:role/mirror")
     store_role_external_id = word("External id", "If the role asks for one.")
-    sts_endpoint = word("Address of STS", "Empty: AWS's own.")
-    ca_bundle = word(
-        "CA bundle", "A file of certificates on every machine that works for it. Empty: the machine's own."
-    )
-    proxy = word("Proxy", "Without name and password, like http://proxy:3128. Empty: what the environment says.")
+    sts_endpoint = word("STS endpoint", "Empty: AWS STS.")
+    ca_bundle = word("CA bundle", "A file of certificates on every machine that works for it. Empty: the system's.")
+    proxy = word("Proxy", "Without name and password, like http://proxy:3128. Empty: as in the environment.")
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
     was = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -81,6 +81,24 @@ class InstallationForm(ServiceForm):
         for name in SECRETS:
             self.fields[name].help_text = KEEPS
         return self
+
+    @property
+    def uses_role(self) -> bool:
+        """Whether anything of a role is filled in, or wrong."""
+        return self._any("store_role_arn", "store_role_external_id", "sts_endpoint")
+
+    @property
+    def uses_network(self) -> bool:
+        """The same of the network."""
+        return self._any("ca_bundle", "proxy")
+
+    @property
+    def uses_profile(self) -> bool:
+        """The same of a profile."""
+        return self["store_access"].value() == Access.PROFILE.value or self._any("store_profile")
+
+    def _any(self, *names: str) -> bool:
+        return any(self[name].value() or self[name].errors for name in names)
 
     @property
     def wish(self) -> Wish:

@@ -21,7 +21,7 @@ from core.store_access import StoreAccess
 from deployment import config
 from deployment.config import LakeFSKeys, Secret, Store
 from deployment.config_sections import StoreCredentials
-from deployment.overlay import Added, together
+from deployment.overlay import Added, Together, together
 from installations.models import Installation
 
 log = logging.getLogger("installations.refresh")
@@ -71,6 +71,13 @@ def put(rows: Iterable[Installation]) -> None:
     if doubled:
         log.warning("the configuration file has its own installation %s: that counts", ", ".join(doubled))
     config.put_together(together(own, [added(row) for row in rows]))
+
+
+def with_candidate(row: Installation, secrets: Secrets) -> config.Config:
+    """The configuration of now, and an installation that nobody has saved yet."""
+    known = config.current()
+    others = list(known.added.values()) if isinstance(known, Together) else []
+    return together(config.from_file(), [*others, Added(_installation(row, secrets), row.served_by)])
 
 
 def added(row: Installation) -> Added:

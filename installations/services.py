@@ -86,19 +86,25 @@ def installation_create(*, actor: Any, wish: Wish, secrets: Secrets) -> Installa
     """Add one; it holds everywhere within seconds. Raises Denied, Invalid and Conflict."""
     right = (CREATE, installation_arn(wish.region))
     rbac.require(actor, right)
+    row = checked_candidate(wish, secrets)
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+            _audit(actor, right, Verb.CREATE, {}, asdict(row.wish))
+    except IntegrityError as error:
+        raise _taken(wish.region) from error
+    refresh.read()
+    return row
+
+
+def checked_candidate(wish: Wish, secrets: Secrets) -> Installation:
+    """The row of a new one, not saved. Raises Invalid naming the field, and Conflict for a region that is taken."""
     wish = _whole(wish)
     check_wish(wish)
     check_secrets(wish, secrets, None)
     _check_free(wish.region)
     row = Installation(changed_at=clock.now())
     row.put(wish, secrets)
-    try:
-        with transaction.atomic():
-            row.save(force_insert=True)
-            _audit(actor, right, Verb.CREATE, {}, asdict(wish))
-    except IntegrityError as error:
-        raise _taken(wish.region) from error
-    refresh.read()
     return row
 
 

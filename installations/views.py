@@ -13,7 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.errors import Invalid, LakeMirrorError, NotFound, Stale
 from db import clock
-from installations.connection_test import installation_test, passed
+from installations.check_groups import grouped
+from installations.connection_test import candidate_test, installation_test, passed
 from installations.forms import InstallationForm
 from installations.services import (
     CREATE,
@@ -77,6 +78,8 @@ def installation_new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _show_form(request, InstallationForm.fresh())
     form = InstallationForm(request.POST)
+    if "test" in request.POST:
+        return _try(request, form)
     rbac.require(request.user, (CREATE, installation_arn(str(form["region"].value() or ""))))
     if not form.is_valid():
         return _show_form(request, form, 400)
@@ -85,8 +88,25 @@ def installation_new(request: HttpRequest) -> HttpResponse:
     except LakeMirrorError as error:
         form.refuse(error)
         return _show_form(request, form, int(status_of(error) or 500))
-    messages.success(request, f"{row.region} is added, and known everywhere within seconds. Test it now.")
+    messages.success(request, f"{row.region} added. It can be used within seconds.")
     return redirect("installation", row.region)
+
+
+def _try(request: HttpRequest, form: InstallationForm) -> HttpResponse:
+    """What a test of the typed installation finds. What keeps it from being tested is an answer, too."""
+    found: dict[str, Any] = {}
+    try:
+        if form.is_valid():
+            checks = candidate_test(actor=request.user, wish=form.wish, secrets=form.secrets)
+            found["tested_groups"] = grouped(checks)
+        else:
+            wrong = "; ".join(f"{form.fields[name].label}: {errors[0]}" for name, errors in form.errors.items())
+            found["test_refused"] = f"Fix the following before the test: {wrong}"
+    except LakeMirrorError as error:
+        found["test_refused"] = str(error)
+    if request.htmx:
+        return render(request, "installations/_tested.html", found)
+    return _show_form(request, form, **found)
 
 
 @never_cache
@@ -116,7 +136,7 @@ def _save(request: HttpRequest, form: InstallationForm, reading: InstallationRea
     except LakeMirrorError as error:
         form.refuse(error)
         return _show_form(request, form, int(status_of(error) or 500), reading=reading)
-    messages.success(request, f"{reading.region} is saved, and known everywhere within seconds.")
+    messages.success(request, f"{reading.region} saved. The change applies within seconds.")
     return redirect("installation", reading.region)
 
 
@@ -130,9 +150,9 @@ def installation_tested(request: HttpRequest, region: str) -> HttpResponse:
     except Invalid as error:
         return _show(request, reading, status=400, refused=str(error), namespace=namespace)
     if passed(test):
-        messages.success(request, f"Tested: {region} works, as far as could be asked.")
+        messages.success(request, f"Tested: {region} works, as far as could be checked.")
     else:
-        messages.error(request, f"Tested: {region} does not work as it should. What is wrong stands below.")
+        messages.error(request, f"Tested: {region} has problems, see below.")
     return redirect("installation", region)
 
 
@@ -148,7 +168,7 @@ def installation_deleted(request: HttpRequest, region: str) -> HttpResponse:
         return render(request, "installations/delete.html", SECTION | {"reading": reading})
     reason = request.POST.get("reason", "")[:1000]
     installation_delete(actor=request.user, region=region, reason=reason)
-    messages.success(request, f"{region} is deleted. Nothing at its lakeFS or its store was changed.")
+    messages.success(request, f"{region} deleted. Nothing at its lakeFS or its store was changed.")
     return redirect("installations")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
 from core.errors import LakeMirrorError, RemoteFailure, Unreachable
@@ -71,10 +72,10 @@ class Late(Unreachable):
 def ask_all(calls: Mapping[K, Callable[[], R]], *, limit: int, seconds: float) -> dict[K, R | LakeMirrorError]:
     """What each call gives, or why it gives nothing: within `seconds` altogether, and without a lease.
 
-    A call that is still on its way then is left alone; its own time-outs end it.
+    A call that is still on its way then is left alone; its own time-outs end it. All see the caller's configuration.
     """
     threads = ThreadPoolExecutor(limit)
-    running = {threads.submit(call): key for key, call in calls.items()}
+    running = {threads.submit(copy_context().run, call): key for key, call in calls.items()}
     done, _ = wait(running, timeout=seconds)
     threads.shutdown(wait=False, cancel_futures=True)
     late = Late(f"there was no answer within {seconds:g} s")

@@ -84,13 +84,18 @@ class Api:
         except requests.RequestException as error:
             raise Unreachable(f"{self.url} broke its answer off: {_why(error)}") from None
 
+    def patch(self, path: str, body: Any, tag: str = "") -> Any:
+        """The answer to a change; with a `tag`, only of what was seen with it."""
+        return self._call("PATCH", path, json=body, headers={"If-Match": tag} if tag else {})[0]
+
     def post(self, path: str, body: Any = None) -> Any:
         """The answer to an order. It may be sent twice, and is carried out once."""
         return self._call("POST", path, json=body or {}, headers={"Idempotency-Key": str(uuid.uuid4())})[0]
 
-    def put(self, path: str, body: Any) -> None:
-        """Have something be as the body says; to send it twice changes nothing more."""
-        self._call("PUT", path, json=body)
+    def put(self, path: str, body: Any, tag: str = "") -> None:
+        """Have something be as the body says, if it is still what the tag was given for; to send it twice changes
+        nothing more."""
+        self._call("PUT", path, json=body, headers={"If-Match": tag} if tag else {})
 
     def delete(self, path: str, tag: str = "") -> None:
         """Have something deleted, if it is still what the tag was given for."""

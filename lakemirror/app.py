@@ -5,7 +5,18 @@ from __future__ import annotations
 import click
 
 from lakemirror import __version__
-from lakemirror.commands import details, exports, lifecycle, notifications, policies, read, repairs, verify_export
+from lakemirror.commands import (
+    channels,
+    details,
+    edit,
+    exports,
+    lifecycle,
+    notifications,
+    policies,
+    read,
+    repairs,
+    verify_export,
+)
 
 EXIT_STATUS = """\b
 Exit status:
@@ -33,6 +44,7 @@ COMMANDS = (
     details.manifest,
     details.waivers,
     lifecycle.create,
+    edit.edit,
     lifecycle.pause,
     lifecycle.resume,
     lifecycle.sync,
@@ -61,18 +73,19 @@ EXPORT_COMMANDS = (
 )
 ALERT_COMMANDS = (notifications.list_alerts, notifications.acknowledge, notifications.snooze)
 CHANNEL_COMMANDS = (
-    notifications.list_channels,
-    notifications.create,
-    notifications.test,
-    notifications.deliveries,
-    notifications.delete,
+    channels.list_channels,
+    channels.create,
+    channels.edit,
+    channels.test,
+    channels.deliveries,
+    channels.delete,
 )
 
 
 @click.group(epilog=EXIT_STATUS)
 @click.version_option(__version__, prog_name="lakemirror")
 def lakemirror() -> None:
-    """Asks and tells a LakeMirror, wherever it runs.
+    """Operate LakeMirror from any machine.
 
     \b
     LAKEMIRROR_URL, LAKEMIRROR_ACCESS_KEY_ID and LAKEMIRROR_SECRET_ACCESS_KEY say which,
@@ -87,7 +100,7 @@ def mirror() -> None:
 
 @lakemirror.group(epilog=EXIT_STATUS)
 def export() -> None:
-    """Branches, exported to places that need no lakeFS to be read.
+    """Exports: branches copied to places that are read without lakeFS.
 
     A branch is named lakefs://REPOSITORY/BRANCH, or lakefs://REPOSITORY@BRANCH; where it is exported to several places,
     those with a name are lakefs://REPOSITORY/BRANCH:NAME.
@@ -96,17 +109,17 @@ def export() -> None:
 
 @lakemirror.group(epilog=EXIT_STATUS)
 def installation() -> None:
-    """Regions with their lakeFS and store."""
+    """Installations: a region's lakeFS and object store."""
 
 
 @lakemirror.group(epilog=EXIT_STATUS)
 def alert() -> None:
-    """What is wrong, or was."""
+    """Alerts: what is wrong, or was."""
 
 
 @lakemirror.group(epilog=EXIT_STATUS)
 def channel() -> None:
-    """Webhooks that alerts are sent to."""
+    """Channels: where alerts are sent."""
 
 
 installation.add_command(policies.of_an_installation)

@@ -38,7 +38,7 @@ class CatchingUp:
         having = sum(self._has(branch) for branch in branches)
         done = bool(branches) and having == len(branches)
         self._give_up(mirror, done)
-        text = mirror["reason"] if self._looked_at else f"The source is being looked at. {mirror['reason']}"
+        text = mirror["reason"] if self._looked_at else f"Checking the source. {mirror['reason']}"
         return Look(done, having, max(len(branches), 1), text, mirror)
 
     def _has(self, branch: dict[str, Any]) -> bool:

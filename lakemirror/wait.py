@@ -46,7 +46,7 @@ def duration(text: str) -> float:
 
 def may_wait(command: Callable[..., None]) -> Callable[..., None]:
     """The options of a command whose work goes on afterwards."""
-    wait = click.option("--wait", is_flag=True, help="Wait until it is done, and show how far it is.")
+    wait = click.option("--wait", is_flag=True, help="Wait until it is done, and show progress.")
     timeout = click.option(
         "--timeout", type=duration, metavar="TIME", help="Wait no longer than this (90s, 10m, 2h); implies --wait."
     )

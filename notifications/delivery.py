@@ -6,18 +6,9 @@ more, by the same id, so that nothing is lost and a receiver can drop what it ha
 
 from __future__ import annotations
 
-import json
-import time
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from adapters import webhooks
-from core.errors import LakeMirrorError
-from core.notifications.channels import ChannelSecrets
 from core.notifications.retries import next_try
-from core.notifications.signing import DELIVERY, SIGNATURE, signature
-from core.redaction import without_known
 from core.text.phrases import count
 from db import clock
 from deployment import config
@@ -26,23 +17,15 @@ from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from notifications.models import Channel, Delivery
 from notifications.outbox import DUTY
+from notifications.senders import LONGEST, Message, Outcome, send
 from web.serializers import rfc3339
 
 SECONDS = 10.0
 AT_A_TIME = 50
 LOGGED = 20
 """So many tries of a delivery are kept."""
-MARGIN = 2 * webhooks.SECONDS
+MARGIN = LONGEST + 10.0
 """The lease has to last for longer than a try."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a try came to: whether the message was taken, what was answered, and how long that took, in seconds."""
-
-    taken: bool
-    answer: str
-    seconds: float
 
 
 def look_round() -> None:
@@ -82,53 +65,9 @@ def attempt(channel: Channel, delivery: Delivery) -> Outcome | None:
     if not Delivery.objects.claim(delivery.pk, tries=delivery.tries, now=clock.now()):
         return None
     event = delivery.event
-    outcome = send(channel, str(delivery.uid), event.verb, event.at, event.message)
+    outcome = send(channel, Message(str(delivery.uid), event.verb, event.at, event.message))
     _note(delivery, delivery.tries + 1, outcome)
     return outcome
-
-
-def send(channel: Channel, uid: str, verb: str, at: datetime, alert: Any) -> Outcome:
-    """One try, now. Errors are its answer, without what is secret."""
-    message = {
-        "id": uid,
-        "event": verb,
-        "at": rfc3339(at),
-        "organization": config.current().organization_id,
-        "alert": alert,
-    }
-    body, began = json.dumps(message).encode(), time.monotonic()
-    secrets = ChannelSecrets()
-    try:
-        secrets = channel.secrets()
-        answer = webhooks.post(
-            secrets.url,
-            body,
-            {
-                "Content-Type": "application/json",
-                DELIVERY: uid,
-                SIGNATURE: signature(secrets.signing_secret, body, int(clock.now().timestamp())),
-            },
-            private=config.current().notifications.private_addresses,
-        )
-        taken, told = answer.taken, _told(answer)
-    except LakeMirrorError as error:
-        taken, told = False, str(error)
-    return Outcome(taken, _without(told, secrets), round(time.monotonic() - began, 3))
-
-
-def _told(answer: webhooks.Answer) -> str:
-    """A receiver's answer in words."""
-    said = " ".join(answer.text.split())[:200]
-    if 300 <= answer.status < 400:
-        return f"{answer.status}: it leads elsewhere, and redirects are not followed. Give the address that answers"
-    return f"{answer.status}: {said}" if said else str(answer.status)
-
-
-def _without(text: str, secrets: ChannelSecrets) -> str:
-    """Without the secret, and without what of the address is not shown anywhere."""
-    scheme, _, rest = secrets.url.partition("://")
-    path = rest.partition("/")[2]
-    return without_known(text, [one for one in (secrets.url, path, secrets.signing_secret, scheme and rest) if one])
 
 
 def _note(delivery: Delivery, tries: int, outcome: Outcome) -> None:

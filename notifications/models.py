@@ -12,9 +12,10 @@ from django.db.models import Exists, OuterRef, Q
 
 from adapters.sealing import OtherKey, Tampered
 from core.errors import Unreadable
-from core.notifications.channels import ChannelSecrets, ChannelWish, target_of
+from core.notifications.channels import ChannelKind, ChannelSecrets, ChannelWish, target_of
 from core.notifications.kinds import AlertKind, Severity
 from core.notifications.lifecycle import Known
+from core.notifications.mail import MailServer
 from core.notifications.rules import Rule
 from db.fields import ExactJSONField, ExactTextField
 from installations.models import OLD_KEY, sealers
@@ -146,8 +147,7 @@ class Event(models.Model):
 
 
 class Channel(models.Model):
-    """Where messages go. The address and the secret are sealed together with the name: in another row they can't be
-    opened."""
+    """Where messages go. What is secret is sealed together with the name: in another row it can't be opened."""
 
     name = models.CharField(max_length=63, unique=True)
     kind = models.CharField(max_length=16, help_text="by core.notifications.channels")
@@ -157,8 +157,9 @@ class Channel(models.Model):
     names = models.JSONField(default=list, help_text="patterns of mirrors and exports; none: all")
     regions = models.JSONField(default=list, help_text="patterns of regions; none: all")
     tell_again_seconds = models.IntegerField(help_text="so long after an alert was told it is told again; 0: never")
-    target = models.CharField(max_length=300, help_text="what may be shown of the address: scheme and host")
-    sealed = models.TextField(help_text="the address and the signing secret")
+    mail = models.JSONField(default=dict, db_default={}, help_text="fields of core.notifications.mail.MailServer")
+    target = models.CharField(max_length=300, help_text="what may be shown of where messages go")
+    sealed = models.TextField(help_text="address, signing secret, password")
     version = models.BigIntegerField(default=1, help_text="counts changes")
     changed_at = models.DateTimeField()
 
@@ -171,7 +172,18 @@ class Channel(models.Model):
     @property
     def wish(self) -> ChannelWish:
         """Its settings."""
-        return ChannelWish(self.name, self.kind, self.enabled, self.rule)
+        server = self.mail_server if self.kind == ChannelKind.MAIL else None
+        return ChannelWish(self.name, self.kind, self.enabled, self.rule, server)
+
+    @property
+    def mail_server(self) -> MailServer:
+        """Where mail is handed in, of a channel that sends mail."""
+        return MailServer.of(self.mail)
+
+    @property
+    def kind_word(self) -> str:
+        """The kind in a word; that of a newer version by its code."""
+        return ChannelKind(self.kind).word if self.kind in {*ChannelKind} else self.kind
 
     @property
     def rule(self) -> Rule:
@@ -189,8 +201,9 @@ class Channel(models.Model):
         rule = wish.rule
         self.least_severity, self.tell_again_seconds = rule.least_severity, rule.tell_again_seconds
         self.kinds, self.names, self.regions = list(rule.kinds), list(rule.names), list(rule.regions)
-        self.target = target_of(secrets.url)
-        self.sealed = sealers(SEALED_FOR)[0].seal(json.dumps([secrets.url, secrets.signing_secret]), self._about)
+        self.mail = wish.mail.fields if wish.mail else {}
+        self.target = target_of(wish, secrets)
+        self.sealed = sealers(SEALED_FOR)[0].seal(json.dumps(_sealed(wish.kind, secrets)), self._about)
 
     def secrets(self) -> ChannelSecrets:
         """Its secrets, opened with the key of now or the one before. Raises Unreadable."""
@@ -221,6 +234,12 @@ class Channel(models.Model):
 
 
 SEALED_FOR = "notifications"
+
+
+def _sealed(kind: str, secrets: ChannelSecrets) -> list[str]:
+    """Two texts for a webhook, three for others: a version that knows only webhooks takes no Apprise URL for one."""
+    values = [secrets.url, secrets.signing_secret, secrets.password]
+    return values[:2] if kind == ChannelKind.WEBHOOK else values
 
 
 class DeliveryQuerySet(models.QuerySet):

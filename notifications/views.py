@@ -42,7 +42,7 @@ def notifications(request: HttpRequest) -> HttpResponse:
         "section": "notifications",
         "now": clock.now(),
         "open": open_now[:SHOWN],
-        "count": f"More than {SHOWN} alerts" if len(open_now) > SHOWN else count(len(open_now), "alert"),
+        "count": f"More than {SHOWN} open alerts" if len(open_now) > SHOWN else count(len(open_now), "open alert"),
         "changes": ", ".join(f"{alert.name}: {alert.word}" for alert in open_now[:SHOWN]),
         "may_answer": {alert.pk for alert in open_now if rbac.allowed(request.user, ACKNOWLEDGE, alert_arn(alert.pk))},
         "snoozes": SNOOZES,
@@ -65,7 +65,9 @@ def alert_acknowledged(request: HttpRequest, alert: int) -> HttpResponse:
     """Somebody sees to it."""
     note = request.POST.get("note", "").strip()
     verb = partial(alert_acknowledge, actor=request.user, number=alert, note=note)
-    return answered(request, verb, "Acknowledged: it is not told again before it closes.", reverse("notifications"))
+    return answered(
+        request, verb, "Alert acknowledged: no reminders are sent while it stays open.", reverse("notifications")
+    )
 
 
 @require_POST
@@ -75,5 +77,5 @@ def alert_snoozed(request: HttpRequest, alert: int) -> HttpResponse:
     given = request.POST.get("seconds", "")
     seconds = int(given) if given.isascii() and given.isdigit() and len(given) < 9 else -1
     verb = partial(alert_snooze, actor=request.user, number=alert, seconds=seconds)
-    done = "Snoozed: it is told again after that, if it is still open." if seconds else "The snooze has ended."
+    done = "Alert snoozed: a reminder is sent afterwards if it is still open." if seconds else "Snooze ended."
     return answered(request, verb, done, reverse("notifications"))

@@ -92,50 +92,66 @@ def _up(options: argparse.Namespace) -> int:
     return 0
 
 
+_RULES = {
+    "hold": "hold objects back until they are released",
+    "lose": "lose objects on their way",
+    "corrupt": "change the bytes of objects on their way",
+}
+_PLAIN_HELP = {
+    "stop": "stop all replication",
+    "start": "start replication again",
+    "heal": "end all faults and rules",
+    "pause": "pause the company: no new commits",
+    "resume": "resume the company",
+    "wait": "wait until everything is replicated",
+    "status": "print rules, faults and what is on its way, as JSON",
+}
+
+
 def _ctl_arguments(commands: Any) -> None:
     for action in ("hold", "lose", "corrupt"):
-        parser = commands.add_parser(action, help=f"{action} objects on their way")
+        parser = commands.add_parser(action, help=_RULES[action])
         _which(parser)
-        parser.add_argument("--count", type=int, default=-1, help="only so many")
+        parser.add_argument("--count", type=int, default=-1, help="at most this many objects")
         parser.set_defaults(tell=_rule(action))
-    release = commands.add_parser("release", help="end rules and send again what they met")
+    release = commands.add_parser("release", help="end these rules and deliver what they held back or lost")
     _which(release)
     release.set_defaults(tell=_release)
-    delay = commands.add_parser("delay", help="deliver later")
+    delay = commands.add_parser("delay", help="delay every delivery")
     delay.add_argument("seconds", type=float)
     delay.add_argument("--jitter", type=float, default=0.0)
     delay.set_defaults(tell=lambda box, o: box.delay(o.seconds, jitter=o.jitter))
-    order = commands.add_parser("order", help="in which order to deliver what is due")
+    order = commands.add_parser("order", help="order of delivery")
     order.add_argument("order", choices=("fifo", "random", "reverse", "metadata-first", "data-first"))
     order.set_defaults(tell=lambda box, o: box.order(o.order))
-    fault = commands.add_parser("fault", help="let a service fail")
+    fault = commands.add_parser("fault", help="make a service of a region fail")
     fault.add_argument("region")
     fault.add_argument("service", choices=("s3", "lakefs"))
     fault.add_argument("mode", choices=[mode.value for mode in Mode])
     fault.add_argument("--seconds", type=float, default=0.0)
     fault.set_defaults(tell=lambda box, o: box.server_faults(o.region, o.service, o.mode, seconds=o.seconds))
     _policy_arguments(commands)
-    step = commands.add_parser("step", help="let the company do something now")
+    step = commands.add_parser("step", help="make the company commit something now")
     step.add_argument("count", type=int, nargs="?", default=1)
     step.set_defaults(tell=lambda box, o: "\n".join(box.company_step(o.count)))
     for name, tell in _PLAIN.items():
-        commands.add_parser(name).set_defaults(tell=tell)
+        commands.add_parser(name, help=_PLAIN_HELP[name]).set_defaults(tell=tell)
 
 
 def _policy_arguments(commands: Any) -> None:
-    deny = commands.add_parser("deny", help="let a bucket's policy refuse an action, in every region that has it")
+    deny = commands.add_parser("deny", help="deny an action by a bucket's policy, in every region that has it")
     deny.add_argument("place", metavar="BUCKET[/PREFIX]")
     deny.add_argument("--action", default="s3:PutObject", help="s3:PutObject (the default), s3:GetObject, ...")
     deny.set_defaults(tell=lambda box, o: box.deny(o.place, o.action))
-    allow = commands.add_parser("allow", help="end what a bucket's policy refuses")
+    allow = commands.add_parser("allow", help="remove the denials of a bucket's policy")
     allow.add_argument("bucket")
     allow.set_defaults(tell=lambda box, o: box.allow(o.bucket))
 
 
 def _which(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pattern", nargs="?", default="*", help="glob over whole keys, e.g. 'lake/data/*'")
-    parser.add_argument("--kind", choices=KINDS, default="", help="only what is of this kind")
-    parser.add_argument("--to", default="", metavar="REGION", help="only on the way to this region")
+    parser.add_argument("--kind", choices=KINDS, default="", help="only objects of this kind")
+    parser.add_argument("--to", default="", metavar="REGION", help="only deliveries to this region")
 
 
 def _rule(action: str) -> Callable[[Sandbox, argparse.Namespace], None]:
@@ -143,7 +159,8 @@ def _rule(action: str) -> Callable[[Sandbox, argparse.Namespace], None]:
 
 
 def _release(box: Sandbox, told: argparse.Namespace) -> str:
-    return f"{box.release(told.pattern, kind=told.kind, destination=told.to)} objects released"
+    number = box.release(told.pattern, kind=told.kind, destination=told.to)
+    return f"{number} {'object' if number == 1 else 'objects'} released"
 
 
 _PLAIN: dict[str, Callable[[Sandbox, argparse.Namespace], object]] = {

@@ -21,11 +21,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkAssertionError, PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
-from core import errors
 from core.errors import LakeMirrorError, RemoteFailure, Unreachable
 from spark_jobs.check.job import Work, check, load_task
 from spark_jobs.check.settings import CheckSettings
 from spark_jobs.session import is_remote, open_session
+from spark_jobs.tasks import error_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -216,10 +216,10 @@ class _Handover:
         """More rows."""
         for row in rows:
             if row["kind"] == "failed":
-                self._note_failure(_error_of(row))
+                self._note_failure(error_of(row))
             else:
                 self._waiting.append(row)
-                self._done += row["kind"] == self._counted[:-1]
+                self._done += row["kind"] in (self._counted[:-1], "left")
         if len(self._waiting) >= HAND_OVER_ROWS or time.monotonic() - self._since > HAND_OVER_SECONDS:
             self.flush()
 
@@ -249,9 +249,3 @@ class _Handover:
             raise self._failed
         if self._done < self._total:
             raise RemoteFailure(f"Spark told of {self._done} of {self._total} {self._counted} only")
-
-
-def _error_of(row: Mapping[str, Any]) -> LakeMirrorError:
-    kind = getattr(errors, row["reason"], RemoteFailure)
-    raised: LakeMirrorError = kind(row["detail"])
-    return raised

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from adapters.s3.store_keys import keys_hint
-from core.errors import Denied, LakeMirrorError, Unauthenticated
+from core import errors
+from core.errors import Denied, LakeMirrorError, RemoteFailure, Unauthenticated
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +47,18 @@ def sql_type(columns: pa.Schema) -> StructType:
 def error_detail(error: LakeMirrorError, region: str) -> str:
     """A refusal may be for want of keys, which only this executor knows."""
     return f"{error}. {keys_hint(region)}" if isinstance(error, (Denied, Unauthenticated)) else str(error)
+
+
+def failed_row(error: LakeMirrorError, region: str) -> dict[str, str]:
+    """A row that says why a task gave up."""
+    return {"kind": "failed", "reason": type(error).__name__, "detail": error_detail(error, region)}
+
+
+def error_of(row: Mapping[str, Any]) -> LakeMirrorError:
+    """The error that such a row tells of."""
+    kind = getattr(errors, row["reason"], RemoteFailure)
+    raised: LakeMirrorError = kind(row["detail"])
+    return raised
 
 
 def ahead(items: Iterable[T], work: Callable[[T], R], most: int = 2) -> Iterator[R]:

@@ -6,12 +6,15 @@ import hashlib
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
 from adapters.s3.fast_store import ListedPage
-from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, Unreachable
+from core.bringing import Side, Unbrought
+from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, RemoteFailure, Unreachable
+from core.exporting.deadline import Late
 from core.mirroring.object_check import (
     Depth,
     Imported,
@@ -139,6 +142,51 @@ class BulkStandIn:
 
     def page(self, prefix_uri: str, after: str = "") -> Any:
         raise Denied(f"{prefix_uri} may not be listed")
+
+
+class FakeMover:
+    """Brings objects from one FakeStore to another; `limit`: so many more until the time is up. The errors are those of
+    the stores, told as adapters/s3/mover.py does."""
+
+    def __init__(self, source: FakeStore, store: FakeStore) -> None:
+        self.source, self.store = source, store
+        self.limit: int | None = None
+        self.brought: list[str] = []
+
+    def read(self, uri: str) -> bytes:
+        with self._telling(Side.SOURCE):
+            return self.source.get(uri)
+
+    def write(self, uri: str, data: bytes) -> None:
+        with self._telling(Side.DESTINATION):
+            self.store.put(uri, data)
+            if self.store.get(uri) != data:
+                raise RemoteFailure(f"other bytes than were written to {uri}")
+
+    def shows(self, prefix_uri: str) -> bool:
+        with self._telling(Side.SOURCE):
+            return next(iter(self.source.list(prefix_uri)), None) is not None
+
+    def bring(self, source: str, uri: str, size: int) -> ObjectInfo:
+        if self.limit is not None:
+            if not self.limit:
+                raise Late
+            self.limit -= 1
+        data = self.read(source)
+        with self._telling(Side.DESTINATION):
+            self.store.put(uri, data)
+        self.brought.append(uri)
+        return ObjectInfo(uri.split("/", 3)[3], len(data), hashlib.md5(data).hexdigest())
+
+    def close(self) -> None:
+        """Nothing is under way."""
+
+    @contextmanager
+    def _telling(self, side: Side) -> Iterator[None]:
+        try:
+            yield
+        except LakeMirrorError as error:
+            raise Unbrought(side, error) from error
 
 
 class EmptyPlace:

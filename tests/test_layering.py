@@ -26,6 +26,8 @@ ONE_FILE = {
     "requests": {"lakemirror/api.py"},
     "authlib": {"rbac/signin/openid.py"},
     "cryptography": {"adapters/sealing.py"},
+    "apprise": {"adapters/apprise/child.py"},
+    "smtplib": {"adapters/mail.py"},
     "markdown_it": {"console/help/markdown.py"},
 }
 STDLIB_ONLY = "core"

@@ -19,6 +19,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import JsonResponse
+from rest_framework.exceptions import NotAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 from rest_framework.views import set_rollback
@@ -53,6 +54,7 @@ STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
 )
 """The first class that fits decides."""
 LONGEST_FIELD = 200
+NO_CREDENTIALS = "no credentials: send an access key id and its secret by HTTP Basic, or sign in"
 _OF_THE_WHOLE = ("detail", "non_field_errors")
 """What DRF calls that which is wrong with no single field."""
 
@@ -105,6 +107,9 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         set_rollback()
         return Response(_failure(message_of(exc), field_of(exc)), status=status, headers=headers_of(exc))
     response = drf_exception_handler(exc, context)
+    if response is not None and isinstance(exc, NotAuthenticated):
+        response.data = _failure(NO_CREDENTIALS, "")
+        return response
     if response is None:
         set_rollback()
         logger.error("unexpected error in the API", exc_info=exc)

@@ -68,8 +68,13 @@ class FastObjectStore(S3ObjectStore):
         bucket, key = split_uri(uri)
         headers = {"range": f"bytes={span[0]}-{span[1] - 1}"} if span else {}
         headers |= {"if-match": f'"{match}"'} if match else {}
-        url = self.url(bucket, key)
-        return self._retried(lambda: self.send("GET", url, f"get {uri}", headers)).data
+        return self.asked("GET", self.url(bucket, key), f"get {uri}", headers).data
+
+    def asked(
+        self, method: str, url: str, doing: str, headers: Mapping[str, str] = NO_HEADERS
+    ) -> urllib3.BaseHTTPResponse:
+        """The answer to a request that changes nothing, repeated after whatever may pass by itself."""
+        return self._retried(lambda: self.send(method, url, doing, headers))
 
     def head(self, uri: str) -> ObjectInfo | None:
         """What the store says of an object; None when it is definitely not there."""

@@ -46,6 +46,16 @@ def probe(store: FastObjectStore, place: str, *, seconds: float) -> Probed:
     return probed
 
 
+def probe_upload(store: FastObjectStore, place: str, *, seconds: float) -> dict[str, LakeMirrorError | None]:
+    """Starts an upload in parts below `place` and cancels it: nothing appears there, and nothing has to be deleted."""
+    uri = f"{place.rstrip('/')}/data/{NAME}{secrets.token_hex(8)}"
+    writer, begun = Writer(store, Deadline(time.time() + seconds), tries=1), list[str]()
+    started = _tried(lambda: begun.append(Uploads(writer).start(uri, {})))
+    if started is not None:
+        return {PUT: started}
+    return {PUT: None, PARTS: _tried(lambda: writer.write("DELETE", uri, query={"uploadId": begun[0]}))}
+
+
 def _read_back(store: FastObjectStore, uri: str) -> None:
     if store.read(uri) != CONTENT:
         raise RemoteFailure(f"{store.where} gave other bytes than were written to {uri}")

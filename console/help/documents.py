@@ -84,11 +84,15 @@ def documents() -> Iterator[Document]:
         yield from some
 
 
+def is_listed(name: str) -> bool:
+    """Whether a document is for who uses or runs LakeMirror, and not for who develops it."""
+    return any(name in some for _, some in GROUPS)
+
+
 @cache
 def groups() -> list[tuple[str, list[Document]]]:
     """The first page: headings with their documents."""
-    listed = {name for _, some in GROUPS for name in some}
-    further = [name for name in names() if name not in listed]
+    further = [name for name in names() if not is_listed(name)]
     every = [*GROUPS, (LAST, tuple(further))]
     return [(title, [document(name) for name in some]) for title, some in every]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from console.help.documents import Document, documents
+from console.help.documents import Document, documents, is_listed
 from console.help.markdown import Section
 
 MOST = 40
@@ -52,8 +52,8 @@ def _rank(document: Document, section: Section, words: list[str]) -> tuple[int, 
     if not all(word in title or word in text for word in words):
         return None
     in_title = sum(word in title for word in words)
-    is_guide = document.name.startswith("guide/")
-    return -2 * in_title - is_guide, -min(sum(text.count(word) for word in words), 20)
+    nearness = 2 if document.name.startswith("guide/") else 0 if is_listed(document.name) else -3
+    return -2 * in_title - nearness, -min(sum(text.count(word) for word in words), 20)
 
 
 def excerpt(text: str, words: list[str]) -> SafeString:

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from console import exports_summary
 from console.jobs.listing import duties_of
 from console.metrics import audit
+from core.bringing import ObjectReplication
 from core.mirroring.rpo import lag
 from db import clock
 from installations import contact
@@ -65,19 +66,24 @@ def _of_mirrors(mirrors: Sequence[Mirror]) -> Iterator[Gauge]:
     state = Gauge("mirror_state", "1 for the state that the mirror is in, 0 for the others")
     blocked = Gauge("mirror_blocked_things", "records, metaranges, ranges and objects that are waited for")
     success = Gauge("mirror_last_success_timestamp_seconds", "when the last round of promotion succeeded")
+    copied = Gauge("mirror_copied_objects_total", "objects that LakeMirror has copied for the mirror")
+    copied_bytes = Gauge("mirror_copied_bytes_total", "bytes of the objects that LakeMirror has copied for the mirror")
     waiting = waiting_at(mirrors)
     rounds = dict(Duty.objects.filter(kind=MirrorDuty.PROMOTE).values_list("subject", "succeeded_at"))
     for mirror in mirrors:
         names = (mirror.name, mirror.region, mirror.source.name, mirror.source.region)
         labels = labelled(MIRROR, names)
         paused.add(labels, mirror.paused)
+        if mirror.copied or mirror.object_replication == ObjectReplication.MANAGED:
+            copied.add(labels, mirror.copied)
+            copied_bytes.add(labels, mirror.copied_bytes)
         blocked.add(labels, waiting[mirror.pk].number if mirror.pk in waiting else 0)
         now = "frozen" if mirror.source.frozen_reason else mirror.state
         for value in STATES:
             state.add(labelled((*MIRROR, "state"), (*names, value)), value == now)
         if succeeded := rounds.get(mirror.pk):
             success.add(labels, succeeded.timestamp())
-    yield from (paused, state, blocked, success)
+    yield from (paused, state, blocked, success, copied, copied_bytes)
 
 
 def _of_branches(mirrors: Sequence[Mirror], now: datetime) -> Iterator[Gauge]:

@@ -115,11 +115,11 @@ def check_worker(region: str, deployment: str, silence: str) -> Check:
     """Is there a LakeMirror that would do the work in a destination's region? `deployment` serves it, "" if none was
     ever heard of; `silence` is how long it has been silent, "" if it was heard of lately."""
     if deployment and not silence:
-        return Check("destination-worker", CheckOutcome.OK, f"The deployment {deployment} works for {region}")
+        return Check("destination-worker", CheckOutcome.OK, f"The deployment {deployment} serves {region}")
     if deployment:
-        message = f"The deployment {deployment}, which works for {region}, has not been heard of for {silence}"
+        message = f"The deployment {deployment}, which serves {region}, has not reported for {silence}"
         return Check("destination-worker", CheckOutcome.WARNING, message, "Start it, or see why it is not running")
-    message = f"No deployment that works for {region} was ever heard of: the mirror would wait for one"
+    message = f"No deployment that serves {region} has ever reported: the mirror would wait for one"
     fix = (
         f"Start a LakeMirror on this database with 'region: {region}', or with {region} among its serve_regions."
         " One of the version before says nothing of itself: if that works there, go on"

@@ -71,13 +71,14 @@ def needed(side: str, *, tags: bool) -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 class Need:
     """A repository that we work with. `namespace`: its s3:// address, "" where it is not known; `place`: where it is
-    exported to, "" for none in this store."""
+    exported to, "" for none in this store. `managed`: its objects are brought by us."""
 
     side: Side
     repository: str
     namespace: str = ""
     tags: bool = False
     place: str = ""
+    managed: bool = False
 
 
 Grant = tuple[Sequence[str], Sequence[str]]
@@ -140,7 +141,10 @@ def _of_place(need: Need) -> Iterator[Grant]:
     if need.namespace.startswith("s3://") and need.side is Side.EXPORTED:
         yield ["s3:GetObjectTagging"], [_below(need.namespace)]
     if need.namespace.startswith("s3://") and need.side is Side.DESTINATION:
-        yield ["s3:PutObject"], [_below(need.namespace, OWN_FILES)]
+        yield ["s3:PutObject"], [_below(need.namespace, "" if need.managed else OWN_FILES)]
+        if need.managed:
+            yield ["s3:ListBucketMultipartUploads"], [_bucket(need.namespace)]
+            yield ["s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"], [_below(need.namespace)]
     if need.place:
         yield ["s3:ListBucket", "s3:ListBucketMultipartUploads"], [_bucket(need.place)]
         yield _WRITE_EXPORT, [_below(need.place)]

@@ -92,7 +92,8 @@ class Waived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitFacts:
-    """One commit at one mirror. `things` are samples of what it lacks, `lacking` is how many there are."""
+    """One commit at one mirror. `things` are samples of what it lacks, `lacking` is how many there are. `managed`:
+    LakeMirror copies its objects."""
 
     commit_id: str
     record: str = "pending"
@@ -108,6 +109,7 @@ class CommitFacts:
     things: Sequence[Thing] = ()
     lacking: int = 0
     lacking_since: datetime | None = None
+    managed: bool = False
 
     @property
     def look_at(self) -> datetime | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.mirroring.explain.blocker_text import NOUNS, common_reason, tell_reason
+from core.mirroring.explain.blocker_text import NOUNS, common_reason, is_copied, tell_reason
 from core.mirroring.object_check import Imported, Reason
 from core.text.phrases import count
 
@@ -68,12 +68,20 @@ class Plan:
 
 
 def plan_repair(
-    groups: Iterable[Group], *, records: int, more: bool, imported: str, region: str, source_region: str
+    groups: Iterable[Group],
+    *,
+    records: int,
+    more: bool,
+    imported: str,
+    region: str,
+    source_region: str,
+    managed: bool = False,
 ) -> Plan:
-    """The plan for what a commit needs. `records`: commits whose record is still to be copied."""
+    """The plan for what a commit needs. `records`: commits whose record is still to be copied; `managed`: LakeMirror
+    copies the objects."""
     groups = list(groups)
     steps = [_copied(records, region)] if records else []
-    steps += [_step(group, region, source_region) for group in groups]
+    steps += [_step(group, region, source_region, managed) for group in groups]
     looked_for = [group for group in groups if _is_looked_for(group, imported)]
     return Plan(
         steps=sorted(steps, key=lambda step: list(Way).index(step.way)),
@@ -90,10 +98,13 @@ def _copied(records: int, region: str) -> RepairStep:
     return RepairStep(Way.COPIED, RECORD, "pending", records, None, message, "")
 
 
-def _step(group: Group, region: str, source_region: str) -> RepairStep:
+def _step(group: Group, region: str, source_region: str, managed: bool) -> RepairStep:
     reason = common_reason(group.reason, gone=group.gone_at_source)
     clause, advice = tell_reason(reason, group.number, region=region, source_region=source_region)
     message = f"{count(group.number, *NOUNS.get(group.kind, ('thing', 'things')))} {clause}"
+    if managed and not group.gone_at_source and is_copied(reason):
+        advice = f"LakeMirror copies it from {source_region} and tries again by itself"
+        return RepairStep(Way.COPIED, group.kind, reason, group.number, group.bytes, message, advice)
     return RepairStep(_way(group), group.kind, reason, group.number, group.bytes, message, advice)
 
 

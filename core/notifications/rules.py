@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from core.notifications.kinds import AlertKind, Severity
 
-AGAIN = {0: "Never", 3600: "After 1 h", 14400: "After 4 h", 86400: "After 24 h"}
+AGAIN = {0: "Never", 3600: "Every hour", 14400: "Every 4 hours", 86400: "Every 24 hours"}
 """After how many seconds a channel may be told of an alert that is still open, and in words."""
 MOST_PATTERNS, LONGEST_PATTERN = 100, 200
 

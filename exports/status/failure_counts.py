@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Min
 
 from core.exporting.destinations import status_uri, timed_uris
 from core.exporting.failure_reasons import Reason, reason_words
 from core.exporting.state_machine import State
 from exports.models import ExportManifest, ExportRun
 
+COMPARED = 1_000
+"""So many failures are compared with each other; about so many end a run."""
+ADDRESSES = "these files"
 REASONS = [reason.value for reason in Reason]
 
 
@@ -22,8 +26,8 @@ class ReasonCount:
     reason: str
     number: int
     example: str
-    shared: bool = False
-    """Whether the same was told of all of them."""
+    shared: str = ""
+    """What was told of all of them alike but for their addresses; "" if it differs."""
 
     @property
     def words(self) -> str:
@@ -32,14 +36,21 @@ class ReasonCount:
 
 
 def by_reason(run: ExportRun) -> Sequence[ReasonCount]:
-    """The most frequent first, in one query."""
-    rows = (
-        run.failures.order_by().values("reason").annotate(number=Count("pk"), example=Min("detail"), last=Max("detail"))
-    )
+    """The most frequent first, in two queries."""
+    rows = run.failures.order_by().values("reason").annotate(number=Count("pk"), example=Min("detail"))
+    shared = _shared(run)
     return [
-        ReasonCount(row["reason"], row["number"], row["example"], shared=row["example"] == row["last"])
+        ReasonCount(row["reason"], row["number"], row["example"], shared.get(row["reason"], ""))
         for row in rows.order_by("-number", "reason")
     ]
+
+
+def _shared(run: ExportRun) -> dict[str, str]:
+    """By reason what is told of all of its files alike, where each one's address stands for it."""
+    told: dict[str, set[str]] = defaultdict(set)
+    for failure in run.failures.order_by("pk")[:COMPARED]:
+        told[failure.reason].add(failure.detail.replace(f"{run.path.rstrip('/')}/{failure.name}", ADDRESSES))
+    return {reason: details.pop() for reason, details in told.items() if len(details) == 1}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from lakemirror.api import Api
 from lakemirror.settings import API, read_settings
 
 UNBOUNDED = 10_000
-LIMIT = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
+LIMIT = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of rows.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def _drawn(shown: RenderableType) -> str:
 def talks(command: Callable[..., None], base: str = API) -> Callable[..., None]:
     """Gives a command its Talk with a part of the API, and the options that belong to it."""
 
-    @click.option("--url", default="", help="Where LakeMirror is, if not where LAKEMIRROR_URL or the file say.")
+    @click.option("--url", default="", help="Address of LakeMirror. Default: LAKEMIRROR_URL or the file.")
     @click.option("--json", "as_json", is_flag=True, help="Print the API's answer, for programs.")
     @functools.wraps(command)
     def talking(*, url: str, as_json: bool, **more: Any) -> None:
@@ -64,7 +64,7 @@ def of_mirror(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command its Talk and the address of the mirror that it is about."""
 
     @click.argument("mirror")
-    @click.option("--repository", metavar="NAME", help="The mirror's source; without it the mirror is searched for.")
+    @click.option("--repository", metavar="NAME", help="The mirror's source. Default: found by the mirror's name.")
     @talks
     @functools.wraps(command)
     def talking(talk: Talk, *, mirror: str, repository: str | None, **more: Any) -> None:

@@ -13,12 +13,12 @@ from lakemirror.output import detail_tables
 
 
 @click.command()
-@click.option("--branch", metavar="NAME", help="Only those that this branch of the source pointed to, in that order.")
-@click.option("--stage", metavar="STAGE", help="Only those that have come so far: seen, recorded, metadata, ...")
+@click.option("--branch", metavar="NAME", help="Only commits that this branch pointed to, in that order.")
+@click.option("--stage", metavar="STAGE", help="Only commits at this stage: seen, recorded, metadata, ...")
 @LIMIT
 @of_mirror
 def commits(talk: Talk, path: str, limit: int, branch: str | None, stage: str | None) -> None:
-    """Commits and how far each has come at a mirror, the last one seen first."""
+    """List commits and how far each has come at a mirror, the newest first."""
     talk.tell(talk.api.pages(f"{path}/commits", limit, branch=branch, stage=stage), detail_tables.commit_list)
 
 
@@ -26,7 +26,7 @@ def commits(talk: Talk, path: str, limit: int, branch: str | None, stage: str | 
 @of_mirror
 @click.argument("commit")
 def commit(talk: Talk, path: str, commit: str) -> None:
-    """One commit at a mirror: how far it has come, what is covered of it, what it lacks."""
+    """Show a commit at a mirror: how far it has come, what is validated and what is missing."""
     talk.tell(talk.api.get(f"{path}/commits/{quote(commit, safe='')}"), detail_tables.commit_detail)
 
 
@@ -34,37 +34,39 @@ def commit(talk: Talk, path: str, commit: str) -> None:
 @LIMIT
 @of_mirror
 def runs(talk: Talk, path: str, limit: int) -> None:
-    """Checks of a mirror's ranges, the last one first."""
+    """List validation runs of a mirror, the newest first."""
     talk.tell(talk.api.pages(f"{path}/runs", limit), detail_tables.run_list)
 
 
 @click.command()
 @of_mirror
 def lag(talk: Talk, path: str) -> None:
-    """How late each branch of a mirror is, and how well it kept the target in the last 30 days."""
+    """Show each branch's lag, and how much of the last 30 days it was within the target."""
     talk.tell(talk.api.pages(f"{path}/lag"), detail_tables.lag)
 
 
 @click.command()
 @of_mirror
 def loss(talk: Talk, path: str) -> None:
-    """What would be lost if the source failed now."""
+    """Show what would be lost if the source failed now."""
     talk.tell(talk.api.pages(f"{path}/loss"), detail_tables.loss)
 
 
 @click.command()
 @of_mirror
 def unreplicated(talk: Talk, path: str) -> None:
-    """Count the objects that lie at the source and were never replicated: what a replication rule found there."""
+    """Count objects of the source that were never replicated, because they are older than the replication rule."""
     talk.tell(talk.api.get(f"{path}/unreplicated"), detail_tables.unreplicated)
 
 
 @click.command()
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="This file, and not stdout.")
-@click.option("--no-versions", is_flag=True, help="Leave the version ids out.")
+@click.option(
+    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, not to stdout."
+)
+@click.option("--no-versions", is_flag=True, help="Leave out version ids.")
 @of_mirror
 def manifest(talk: Talk, path: str, output: Path | None, no_versions: bool) -> None:
-    """The manifest of these objects for S3 Batch Replication: bucket, key in URL encoding, version id."""
+    """Write these objects as a manifest for S3 Batch Replication: bucket, URL-encoded key, version id."""
     query = {"versions": "false"} if no_versions else {}
     if output is None:
         talk.api.download(f"{path}/unreplicated", sys.stdout.buffer, **query)
@@ -85,5 +87,5 @@ def manifest(talk: Talk, path: str, output: Path | None, no_versions: bool) -> N
 @LIMIT
 @of_mirror
 def waivers(talk: Talk, path: str, limit: int) -> None:
-    """What was waived at a mirror, the last one first."""
+    """List the waivers of a mirror, the newest first."""
     talk.tell(talk.api.pages(f"{path}/waivers", limit), detail_tables.waiver_list)

@@ -37,7 +37,7 @@ def of_branch(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command its Talk and the address of the branch whose export it is about."""
 
     @click.argument("branch", type=branch_path)
-    @click.option("--region", default="", metavar="REGION", help="Where the repository is, if not LakeMirror's region.")
+    @click.option("--region", default="", metavar="REGION", help="Region of the repository, if not LakeMirror's own.")
     @_talks
     @functools.wraps(command)
     def talking(talk: Talk, *, branch: str, region: str, **more: Any) -> None:
@@ -50,7 +50,7 @@ def of_branch(command: Callable[..., None]) -> Callable[..., None]:
 @click.command("list")
 @_talks
 def list_exports(talk: Talk) -> None:
-    """List the exports, those that need somebody first."""
+    """List exports, those that need attention first."""
     talk.tell(talk.api.pages("/exports"), export_tables.export_list)
 
 
@@ -62,7 +62,7 @@ def _yes(text: str) -> bool:
 
 
 @click.command("set")
-@click.option("--path", required=True, metavar="S3-URI", help="Where files are exported to.")
+@click.option("--path", required=True, metavar="S3-URI", help="Destination of the files.")
 @click.option(
     "--continuous",
     required=True,
@@ -70,7 +70,7 @@ def _yes(text: str) -> bool:
     flag_value="true",
     type=_yes,
     metavar="[=false]",
-    help="Export after every commit; with =false once, now.",
+    help="Export after every commit; =false: once, now.",
 )
 @click.option("--status-path", default="", metavar="S3-URI", help="Where a status file is written after each export.")
 @click.option(
@@ -79,15 +79,15 @@ def _yes(text: str) -> bool:
 @click.option(
     "--manifest",
     type=click.Choice(MANIFESTS),
-    help="When a list of all files is written; not given: as it was, at first daily.",
+    help="When to write a list of all files. Default: unchanged; daily for a new export.",
 )
 @click.option(
     "--actions/--no-actions",
     default=None,
-    help="Also files below _lakefs_actions/; not given: as it was, at first not.",
+    help="Export _lakefs_actions/ too. Default: unchanged; no for a new export.",
 )
-@click.option("--objects-per-second", type=int, metavar="N", help="No faster than this.")
-@click.option("--bytes-per-second", type=int, metavar="N", help="No faster than this.")
+@click.option("--objects-per-second", type=int, metavar="N", help="Rate limit.")
+@click.option("--bytes-per-second", type=int, metavar="N", help="Rate limit.")
 @may_wait
 @of_branch
 def set_export(
@@ -104,8 +104,8 @@ def set_export(
     wait: bool,
     timeout: float | None,
 ) -> None:
-    """Configure the export of a branch, and export its state of now. What is not given is as if it were never set; only
-    --manifest and --actions stay as they were."""
+    """Create or change the export of a branch, and export its current head. An option that is not given gets its
+    default; only --manifest and --actions stay unchanged."""
     body: dict[str, Any] = {
         "exportPath": path,
         "exportStatusPath": status_path,
@@ -126,14 +126,14 @@ def set_export(
 @click.command()
 @of_branch
 def get(talk: Talk, branch: str) -> None:
-    """Show how a branch is exported."""
+    """Show the settings of an export."""
     talk.tell(talk.api.get(f"{branch}/continuous-export"), export_tables.configuration)
 
 
 @click.command()
 @of_branch
 def status(talk: Talk, branch: str) -> None:
-    """Show where an export stands. Ends with 1 after a failure."""
+    """Show the state of an export. Exits with 1 after a failure."""
     standing = talk.api.get(f"{branch}/export-status")
     talk.tell(standing, export_tables.standing)
     if standing["status"] == FAILED:
@@ -144,7 +144,7 @@ def status(talk: Talk, branch: str) -> None:
 @may_wait
 @of_branch
 def run(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
-    """Export the branch's head of now. With --wait it ends with 1 if the export fails."""
+    """Export the branch's current head. With --wait it exits with 1 if the export fails."""
     number = talk.api.post(f"{branch}/export-hook")
     if wait or timeout is not None:
         click.echo(f"Export-ID:{number}", err=True)
@@ -157,7 +157,7 @@ def run(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
 @may_wait
 @of_branch
 def repair(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
-    """Resume an export that failed, once what kept it from succeeding is repaired."""
+    """Repair: restart an export that failed, once its cause is fixed."""
     last = talk.api.get(f"{branch}/export-status")["run"]
     talk.api.post(f"{branch}/repair-export")
     if wait or timeout is not None:
@@ -169,22 +169,22 @@ def repair(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
 @click.command()
 @of_branch
 def pause(talk: Talk, branch: str) -> None:
-    """Stop after what is being copied right now."""
+    """Pause after the files that are being copied now."""
     talk.tell(talk.api.post(f"{branch}/export-pause"), export_tables.standing)
 
 
 @click.command()
 @of_branch
 def resume(talk: Talk, branch: str) -> None:
-    """Go on."""
+    """Resume a paused export."""
     talk.tell(talk.api.post(f"{branch}/export-resume"), export_tables.standing)
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @of_branch
 def delete(talk: Talk, branch: str, yes: bool) -> None:
-    """Export a branch no more. What was exported stays."""
+    """Delete an export. The exported files stay."""
     place = talk.api.get(f"{branch}/continuous-export")["exportPath"]
     if not yes and not click.confirm(f"Export to {place} no more?", err=True):
         raise No("nothing was deleted")

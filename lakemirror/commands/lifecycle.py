@@ -18,15 +18,18 @@ from lakemirror.wait import Look, may_wait, wait_until_done
 @click.command()
 @click.argument("name")
 @click.option("--repository", required=True, metavar="NAME", help="The repository to mirror.")
-@click.option("--source-region", metavar="REGION", help="Where it is, if not in LakeMirror's own region.")
-@click.option("--region", required=True, metavar="REGION", help="Where the mirror is to be.")
-@click.option("--storage-namespace", required=True, metavar="S3-URI", help="The place to which its bucket is copied.")
+@click.option("--source-region", metavar="REGION", help="Region of the repository, if not LakeMirror's own.")
+@click.option("--region", required=True, metavar="REGION", help="Region of the mirror.")
+@click.option("--storage-namespace", required=True, metavar="S3-URI", help="Where replication puts the objects.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Mirror branches of this name; may be repeated.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="But not those of this name; may be repeated.")
 @click.option("--tags", is_flag=True, default=None, help="Mirror tags too.")
 @click.option("--history", metavar="full|head", help="Check all of a head's history, or only heads.")
-@click.option("--validation-depth", metavar="DEPTH", help="How closely objects are looked at.")
-@click.option("--adopt", is_flag=True, default=None, help="The mirror is a read-only repository that exists already.")
+@click.option("--validation-depth", metavar="DEPTH", help="How deeply objects are validated.")
+@click.option(
+    "--object-replication", metavar="native|managed", help="Who copies objects: a rule of the stores, or LakeMirror."
+)
+@click.option("--adopt", is_flag=True, default=None, help="Adopt a read-only repository that already exists.")
 @may_wait
 @talks
 def create(
@@ -39,7 +42,7 @@ def create(
     timeout: float | None,
     **settings: Any,
 ) -> None:
-    """Begin to mirror a repository.
+    """Create a mirror of a repository.
 
     With --wait until every branch has its first commit there, all of it checked.
     """
@@ -54,14 +57,14 @@ def create(
 @click.command()
 @of_mirror
 def pause(talk: Talk, path: str) -> None:
-    """Move no branch any more; what arrives is copied and checked all the same."""
+    """Pause a mirror: no branch is moved. Records are still copied and objects validated."""
     talk.tell(talk.api.post(f"{path}/pause"), mirror_tables.mirror_standing)
 
 
 @click.command()
 @of_mirror
 def resume(talk: Talk, path: str) -> None:
-    """Move branches again, each straight to its newest complete commit."""
+    """Resume a mirror: each branch moves straight to its newest complete commit."""
     talk.tell(talk.api.post(f"{path}/resume"), mirror_tables.mirror_standing)
 
 
@@ -69,7 +72,7 @@ def resume(talk: Talk, path: str) -> None:
 @may_wait
 @of_mirror
 def sync(talk: Talk, path: str, wait: bool, timeout: float | None) -> None:
-    """Look at the source, and for all that is missing, at once.
+    """Sync now: check the source, and everything that is missing.
 
     With --wait until the mirror has what the source has now. Ends with 1 where waiting doesn't help.
     """
@@ -90,11 +93,11 @@ def _caught_up(talk: Talk, path: str, asked_at: str, timeout: float | None) -> d
 @click.option("--commit", metavar="ID", help="Everything that this commit names.")
 @click.option("--branch", metavar="NAME", help="Everything that this branch's head at the mirror names.")
 @click.option("--all", "everything", is_flag=True, help="Everything that the mirror's heads name.")
-@click.option("--depth", metavar="DEPTH", help="How closely objects are looked at, if not as the mirror does.")
+@click.option("--depth", metavar="DEPTH", help="How deeply objects are validated. Default: the mirror's own depth.")
 @may_wait
 @of_mirror
 def validate(talk: Talk, path: str, everything: bool, wait: bool, timeout: float | None, **options: str | None) -> None:
-    """Look at everything again, whatever was checked before. With --wait it ends with 1 if something is wrong.
+    """Validate everything again, whatever was validated before. With --wait it exits with 1 if it finds a problem.
 
     So it does if somebody stops the check: that proves nothing.
     """
@@ -119,10 +122,10 @@ def _look(job: dict[str, Any]) -> Look:
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @of_mirror
 def delete(talk: Talk, path: str, yes: bool) -> None:
-    """Delete a mirror: its repository goes, its objects stay. Asks for the mirror's name to be typed."""
+    """Delete a mirror: its repository is deleted, its objects stay. You have to type the mirror's name."""
     mirror, tag = talk.api.get_with_tag(path)
     if not yes:
         _have_it_typed(mirror)

@@ -12,32 +12,30 @@ import click
 from lakemirror.commands.context import Talk, of_mirror, talks
 from lakemirror.errors import No
 
-OF = click.option(
-    "--of", "of", type=click.Choice(["lakefs", "store"]), help="The policy of this alone, as it is taken there."
-)
+OF = click.option("--of", "of", type=click.Choice(["lakefs", "store"]), help="Print only the policy for this one.")
 
 
 @click.command("policy")
-@click.option("--side", type=click.Choice(["source", "destination"]), help="What is needed at this side alone.")
+@click.option("--side", type=click.Choice(["source", "destination"]), help="Only what is needed on this side.")
 @OF
-@click.option("--source-region", metavar="REGION", help="Of a mirror to be made: where its source is.")
-@click.option("--region", metavar="REGION", help="Of a mirror to be made: where it is to be.")
-@click.option("--storage-namespace", metavar="S3-URI", help="Of a mirror to be made: its place.")
-@click.option("--tags", is_flag=True, help="Of a mirror to be made: with tags.")
+@click.option("--source-region", metavar="REGION", help="For a mirror to be created: region of its source.")
+@click.option("--region", metavar="REGION", help="For a mirror to be created: its region.")
+@click.option("--storage-namespace", metavar="S3-URI", help="For a mirror to be created: its storage namespace.")
+@click.option("--tags", is_flag=True, help="For a mirror to be created: mirror tags too.")
 @of_mirror
 def of_a_mirror(talk: Talk, path: str, *, side: str | None, of: str | None, tags: bool, **plan: str | None) -> None:
     """The policies that LakeMirror's user needs for a mirror, as JSON.
 
-    Of a mirror that is to be made, too: with --repository, --region and --storage-namespace.
+    Also for a mirror that does not exist yet: give --repository, --region and --storage-namespace.
 
     \b
     lakemirror mirror policy lake-eu --side source --of lakefs |
       lakectl auth policies create --id Replication --statement-document -
     """
     if of and not side:
-        raise click.UsageError("--of says nothing without --side")
+        raise click.UsageError("--of needs --side")
     if (tags or plan["source_region"]) and not (plan["region"] or plan["storage_namespace"]):
-        raise click.UsageError("--tags and --source-region are of a mirror to be made: give its --region, too")
+        raise click.UsageError("--tags and --source-region are for a mirror to be created: give its --region too")
     answer = talk.api.get(f"{path}/policy", tags="true" if tags else None, **plan)
     _tell(answer[side] if side else answer, of)
 
@@ -47,7 +45,7 @@ def of_a_mirror(talk: Talk, path: str, *, side: str | None, of: str | None, tags
 @OF
 @talks
 def of_an_installation(talk: Talk, region: str, of: str | None) -> None:
-    """The policies that LakeMirror's user needs in a region for all that is done there, as JSON."""
+    """The policies that LakeMirror's user needs in a region for everything it does there, as JSON."""
     _tell(talk.api.get(f"/installations/{quote(region, safe='')}/policy"), of)
 
 
@@ -55,7 +53,7 @@ def _tell(answer: Mapping[str, Any], of: str | None) -> None:
     """JSON in any case: it is for lakeFS, or for AWS."""
     told = answer[of] if of else answer
     if told is None:
-        raise No("no place in that store is known yet: make a mirror, or say which one is to be made")
+        raise No("no place in that store is known yet: create a mirror, or describe the one to be created")
     if left_out := answer.get("left_out"):
-        click.echo(f"lakemirror: left out is what you may not see, {left_out} in number", err=True)
+        click.echo(f"lakemirror: {left_out} left out because you may not see them", err=True)
     click.echo(json.dumps(told, indent=2))

@@ -16,10 +16,10 @@ from lakemirror.recompute import require_same
 
 @click.command("list")
 @click.option("--repository", metavar="NAME", help="Only mirrors of this source.")
-@click.option("--source-region", metavar="REGION", help="Where that source is, if not in LakeMirror's own region.")
+@click.option("--source-region", metavar="REGION", help="Region of that source, if not LakeMirror's own.")
 @talks
 def list_mirrors(talk: Talk, repository: str | None, source_region: str | None) -> None:
-    """All mirrors, those that need somebody first."""
+    """List mirrors, those that need attention first."""
     if source_region and not repository:
         raise click.UsageError("--source-region says nothing without --repository")
     if repository:
@@ -33,21 +33,21 @@ def list_mirrors(talk: Talk, repository: str | None, source_region: str | None) 
 @click.command()
 @of_mirror
 def show(talk: Talk, path: str) -> None:
-    """How a mirror is doing, branch by branch."""
+    """Show a mirror, branch by branch."""
     talk.tell(talk.api.get(path), mirror_tables.mirror_detail)
 
 
 @click.command()
 @click.option("--commit", metavar="ID", help="Only what keeps this commit from being promoted.")
 @click.option("--branch", metavar="NAME", help="Only what keeps this branch's newest commit from being promoted.")
-@click.option("--reason", metavar="REASON", help="Only what is missing or wrong for this reason.")
-@click.option("--prefix", metavar="PREFIX", help="Only what is missing or wrong at paths that begin so.")
+@click.option("--reason", metavar="REASON", help="Only problems with this reason.")
+@click.option("--prefix", metavar="PREFIX", help="Only problems at paths with this prefix.")
 @click.option("--kind", metavar="KIND", help="Only of this kind: object, range, metarange, record.")
-@click.option("--group-by", type=click.Choice(["reason", "prefix"]), help="Count it, by reason or by folder.")
+@click.option("--group-by", type=click.Choice(["reason", "prefix"]), help="Count problems by reason or by folder.")
 @LIMIT
 @of_mirror
 def blockers(talk: Talk, path: str, limit: int, group_by: str | None, **only: str | None) -> None:
-    """What is missing or wrong at a mirror. Ends with 1 if there is something."""
+    """List what is missing or damaged at a mirror. Exits with 1 if there is anything."""
     page = talk.api.pages(f"{path}/blockers", limit, group_by=group_by, **only)
     groups = partial(mirror_tables.blocker_groups, name=group_by) if group_by else None
     talk.tell(page, groups or mirror_tables.blocker_list)
@@ -56,11 +56,11 @@ def blockers(talk: Talk, path: str, limit: int, group_by: str | None, **only: st
 
 
 @click.command()
-@click.option("--check", "folder", metavar="FOLDER", help="Find the same from the bytes, in a copy of _lakefs/.")
+@click.option("--check", "folder", metavar="FOLDER", help="Compare with a copy of _lakefs/ in this folder.")
 @of_mirror
 @click.argument("commit")
 def certify(talk: Talk, path: str, commit: str, folder: str | None) -> None:
-    """The certificate of a commit that is complete at a mirror: what was proven, and its digest.
+    """Print the certificate of a commit that is complete at a mirror: what was proven, and its digest.
 
     With --check it ends with 1 if the bytes don't give the same.
     """

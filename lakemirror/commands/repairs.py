@@ -13,11 +13,11 @@ from lakemirror.output import detail_tables
 
 @click.command()
 @click.option("--id", "ids", type=click.IntRange(1), multiple=True, metavar="ID", help="This one; may be repeated.")
-@click.option("--reason", metavar="REASON", help="Those that are missing or wrong for this reason.")
-@click.option("--all", "everything", is_flag=True, help="Everything that the mirror lacks.")
+@click.option("--reason", metavar="REASON", help="Everything with this reason.")
+@click.option("--all", "everything", is_flag=True, help="Everything missing at the mirror.")
 @of_mirror
 def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everything: bool) -> None:
-    """Look for what is missing now, not when its turn comes."""
+    """Check now for what is missing, instead of at its next turn."""
     if [bool(ids), bool(reason), everything].count(True) != 1:
         raise click.UsageError("give one of --id, --reason and --all")
     body = {"ids": list(ids)} if ids else {"reason": reason} if reason else {}
@@ -25,21 +25,21 @@ def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everyth
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say what is missing, who brings it, and what it would cost.")
+@click.option("--dry-run", is_flag=True, help="Only print what is missing, who brings it and what it would cost.")
 @of_mirror
 @click.argument("commit")
 def repair(talk: Talk, path: str, commit: str, dry_run: bool) -> None:
-    """Look for all that a commit lacks now, and copy and check it before others."""
+    """Check now for everything a commit lacks, and copy and validate it before others."""
     answer = talk.api.post(f"{path}/commits/{quote(commit, safe='')}/repair", {"dry_run": dry_run})
     talk.tell(answer, detail_tables.repair_plan if dry_run else message)
 
 
 @click.command()
-@click.option("--commit", metavar="ID", help="This commit, by its whole id.")
+@click.option("--commit", metavar="ID", help="This commit (full id).")
 @click.option("--branch", metavar="NAME", help="The commit that this branch of the source points to now.")
 @of_mirror
 def prioritise(talk: Talk, path: str, commit: str | None, branch: str | None) -> None:
-    """Copy and check a commit before all else."""
+    """Copy and validate a commit before everything else."""
     if bool(commit) == bool(branch):
         raise click.UsageError("give one of --commit and --branch")
     answer = talk.api.post(f"{path}/prioritise", {"commit": commit} if commit else {"branch": branch})
@@ -50,16 +50,16 @@ def prioritise(talk: Talk, path: str, commit: str | None, branch: str | None) ->
 @of_mirror
 @click.argument("branch")
 def reset_branch(talk: Talk, path: str, branch: str) -> None:
-    """Undo what somebody wrote to a branch of the mirror by force, without a commit."""
+    """Revert uncommitted changes that somebody forced onto a branch of the mirror."""
     talk.tell(talk.api.post(f"{path}/reset-branch", {"branch": branch}), message)
 
 
 @click.command()
-@click.option("--reason", required=True, metavar="TEXT", help="Why they may be unreadable.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why this is acceptable; recorded in the audit log.")
 @of_mirror
 @click.argument("commits", nargs=-1, required=True, metavar="COMMIT...")
 def waive(talk: Talk, path: str, commits: Sequence[str], reason: str) -> None:
-    """Accept that commits, by their whole ids, can't be read at a mirror, so that what descends from them is shown."""
+    """Waive commits (full ids): accept that the mirror can't read them, so that their descendants are promoted."""
     waiver = talk.api.post(f"{path}/waivers", {"commits": list(commits), "reason": reason})
     talk.tell(waiver, detail_tables.waived)
 
@@ -68,7 +68,7 @@ def waive(talk: Talk, path: str, commits: Sequence[str], reason: str) -> None:
 @of_mirror
 @click.argument("waiver", type=click.IntRange(1))
 def withdraw(talk: Talk, path: str, waiver: int) -> None:
-    """Withdraw a waiver: what is not promoted yet waits for its commits again."""
+    """Withdraw a waiver: what is not promoted yet waits for those commits again."""
     talk.api.delete(f"{path}/waivers/{waiver}")
     if not talk.as_json:
         click.echo(f"waiver {waiver} is withdrawn; no branch is moved back")

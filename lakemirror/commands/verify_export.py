@@ -21,7 +21,7 @@ FIRST_LINES = 50
 @may_wait
 @of_branch
 def verify(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
-    """Compare the destination with the last complete export; nothing is changed there. With --wait it ends with 1 where
+    """Compare the destination with the last complete export; nothing is changed there. With --wait it exits with 1 if
     something is missing (+), different (*) or in no commit (-)."""
     verification = talk.api.post(f"{branch}/export-verify")
     if wait or timeout is not None:
@@ -34,19 +34,17 @@ def verify(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
 
 
 @click.command("repair-drift")
-@click.option(
-    "--remove", is_flag=True, help="Also remove foreign files that this export brought with an earlier commit."
-)
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--remove", is_flag=True, help="Also remove foreign files that this export copied for an earlier commit.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @may_wait
 @of_branch
 def repair_drift(talk: Talk, branch: str, remove: bool, yes: bool, wait: bool, timeout: float | None) -> None:
     """Copy again what the last verification found missing or different; what lies there instead is replaced. With
-    --wait it ends with 1 if that fails. A verification follows it."""
+    --wait it exits with 1 if that fails. A verification follows."""
     found = talk.api.get(f"{branch}/export-verification")
     told = f"{found['missing']:,} missing, {found['different']:,} different, {found['foreign']:,} foreign"
     foreign = "those of ours are removed" if remove else "they stay"
-    question = f"At {found['path']}: {told} ({foreign}). Copy again, and replace what is different?"
+    question = f"At {found['path']}: {told} ({foreign}). Copy them again and replace what is different?"
     if not yes and not click.confirm(question, err=True):
         raise No("nothing was repaired")
     run = talk.api.post(f"{branch}/export-repair-drift", {"removeForeign": remove})

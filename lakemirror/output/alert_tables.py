@@ -9,12 +9,12 @@ from rich.console import RenderableType
 from lakemirror.output.formatting import UNKNOWN, ago, clean, clock
 from lakemirror.output.rendering import line, listed
 
-_STATES = {"sent": "In order", "waiting": "Retrying", "given_up": "Failed", None: "Nothing sent yet"}
+_STATES = {"sent": "OK", "waiting": "Retrying", "given_up": "Failed", None: "No messages yet"}
 
 
 def alert_list(page: dict[str, Any]) -> RenderableType:
     """Alerts, each with what is wrong."""
-    columns = ("Id", "Alert", "Name", "Severity", "Since", "What is wrong")
+    columns = ("Id", "Alert", "Name", "Severity", "Since", "Reason")
     rows = [
         (
             str(alert["id"]),
@@ -26,7 +26,7 @@ def alert_list(page: dict[str, Any]) -> RenderableType:
         )
         for alert in page["results"]
     ]
-    return listed(columns, rows, none="No alert is open, or was.", more=page["pagination"]["has_more"])
+    return listed(columns, rows, none="No alerts.", more=page["pagination"]["has_more"])
 
 
 def _told(alert: dict[str, Any]) -> str:
@@ -44,10 +44,11 @@ def answered(alert: dict[str, Any]) -> RenderableType:
 
 def channel_list(page: dict[str, Any]) -> RenderableType:
     """Channels, and how the last message of each went."""
-    columns = ("Channel", "State", "To", "Waiting", "Last answer")
+    columns = ("Channel", "Kind", "State", "To", "Queued", "Last response")
     rows = [
         (
             channel["name"],
+            channel["kind"],
             _STATES[channel["last_state"]] if channel["enabled"] else "Disabled",
             channel["target"],
             f"{channel['waiting']:,}",
@@ -55,22 +56,29 @@ def channel_list(page: dict[str, Any]) -> RenderableType:
         )
         for channel in page["results"]
     ]
-    return listed(columns, rows, none="There is no channel: alerts are sent to nobody.", more=False)
+    return listed(columns, rows, none="No channels: alerts are not sent anywhere.", more=False)
 
 
 def created(channel: dict[str, Any]) -> RenderableType:
     """A channel that is there from now on."""
-    return line(f"{channel['name']} is created, and hears of what happens from now on")
+    return line(f"Channel {channel['name']} created")
+
+
+def edited(channel: dict[str, Any]) -> RenderableType:
+    """A channel with other settings."""
+    return line(f"Channel {channel['name']} saved")
 
 
 def tested(answer: dict[str, Any]) -> RenderableType:
     """What a receiver said."""
-    return line(f"{'taken' if answer['ok'] else 'not taken'} in {answer['seconds']:.1f} s: {clean(answer['answer'])}")
+    return line(
+        f"{'accepted' if answer['ok'] else 'not accepted'} in {answer['seconds']:.1f} s: {clean(answer['answer'])}"
+    )
 
 
 def delivery_list(page: dict[str, Any]) -> RenderableType:
     """Messages, and how each went."""
-    columns = ("When", "Event", "Alert", "Name", "State", "Tries", "Last answer")
+    columns = ("When", "Event", "Alert", "Name", "State", "Attempts", "Last response")
     rows = [
         (
             clock(delivery["at"]),
@@ -83,4 +91,4 @@ def delivery_list(page: dict[str, Any]) -> RenderableType:
         )
         for delivery in page["results"]
     ]
-    return listed(columns, rows, none="Nothing was sent yet.", more=page["pagination"]["has_more"])
+    return listed(columns, rows, none="No messages yet.", more=page["pagination"]["has_more"])

@@ -12,7 +12,7 @@ from lakemirror.output.formatting import UNKNOWN, clock, count, length, short, s
 from lakemirror.output.rendering import facts, line, listed, state, table
 
 _FIRST_LINE = 60
-_WAYS = {"copied": "We copy", "awaited": "Awaited", "mended": "To mend", "gone": "Gone"}
+_WAYS = {"copied": "LakeMirror copies", "awaited": "Awaited", "mended": "To repair", "gone": "Gone"}
 
 
 # --- commits --------------------------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ def commit_list(page: dict[str, Any]) -> RenderableType:
         for commit in page["results"]
     ]
     columns = ("Commit", "Stage", "Since", "By", "Message")
-    return listed(columns, rows, none="No commit fits.", more=page["pagination"]["has_more"])
+    return listed(columns, rows, none="No commits match.", more=page["pagination"]["has_more"])
 
 
 def commit_detail(commit: dict[str, Any]) -> RenderableType:
@@ -46,8 +46,8 @@ def commit_detail(commit: dict[str, Any]) -> RenderableType:
         *((step["name"], clock(step["at"])) for step in commit["ladder"]),
         ("Ranges", ranges),
         ("Entries", entries),
-        ("Lacks", count(commit["blockers_total"], "thing") if commit["blockers_total"] else "nothing that has a name"),
-        ("History", "in order" if commit["history"] else "not in order yet"),
+        ("Blocked by", count(commit["blockers_total"], "problem") if commit["blockers_total"] else "nothing known"),
+        ("History", "complete" if commit["history"] else "not complete yet"),
         ("Waived", _waived_words(commit["waived"])),
     ]
     head = Text.assemble(commit["id"], ": ", _stage(commit))
@@ -82,7 +82,7 @@ def repair_plan(plan: dict[str, Any]) -> RenderableType:
         return line(f"Nothing is known to be missing of {short(plan['commit'])}.")
     rows = [(_WAYS.get(step["way"], step["way"]), _step(step), step["fix"]) for step in plan["steps"]]
     requests = plan["requests"]
-    cost = f"{count(requests['head'], 'request')} at the destination, as many at the source at most"
+    cost = f"{count(requests['head'], 'request')} to the destination and at most as many to the source"
     read = f", {count(requests['get'], 'object')} read" if requests["get"] else ""
     records = f", {count(requests['records'], 'record')} copied" if requests["records"] else ""
     more = " There is more than is noted by name." if plan["at_least"] else ""
@@ -99,8 +99,8 @@ def waiver_list(page: dict[str, Any]) -> RenderableType:
         (str(waiver["id"]), _few(waiver["commits"]), waiver["given_by"], clock(waiver["given_at"]), waiver["reason"])
         for waiver in page["results"]
     ]
-    columns = ("Waiver", "Of", "By", "Given", "Why")
-    return listed(columns, rows, none="Nothing is waived.", more=page["pagination"]["has_more"])
+    columns = ("Waiver", "Commits", "By", "Given", "Reason")
+    return listed(columns, rows, none="No waivers.", more=page["pagination"]["has_more"])
 
 
 def waived(waiver: dict[str, Any]) -> RenderableType:
@@ -122,9 +122,9 @@ def _waived_words(waiver: dict[str, Any] | None) -> str:
 
 def run_list(page: dict[str, Any]) -> RenderableType:
     """Checks with their pace and what they found."""
-    columns = ("Run", "Job", "Outcome", "Began", "Took", "Ranges", "Entries", "Problems")
+    columns = ("Run", "Job", "Outcome", "Started", "Took", "Ranges", "Entries", "Problems")
     rows = [_run_row(run) for run in page["results"]]
-    return listed(columns, rows, none="Nothing has been checked yet.", more=page["pagination"]["has_more"])
+    return listed(columns, rows, none="Nothing has been validated yet.", more=page["pagination"]["has_more"])
 
 
 def _run_row(run: dict[str, Any]) -> Sequence[str]:
@@ -146,7 +146,7 @@ def _run_row(run: dict[str, Any]) -> Sequence[str]:
 def lag(page: dict[str, Any]) -> RenderableType:
     """How late each branch is, beside the target."""
     target = f"The target is {length(page['target_seconds'])}."
-    columns = ("Branch", "State", "Behind", "Lag", "Kept", "Breaches")
+    columns = ("Branch", "State", "Behind", "Lag", "Within target", "Breaches")
     rows = [_lag_row(branch) for branch in page["results"]]
     return Group(line(target), "", table(columns, rows)) if rows else line(f"{target} No branch is known yet.")
 
@@ -167,8 +167,8 @@ def loss(page: dict[str, Any]) -> RenderableType:
     """What all branches together would lose, then each."""
     together = page["together"]
     if together is None:
-        return line("The source was not looked at yet: nobody knows.")
-    head = _loss_words(together) if together["commits"] else "Nothing that was seen would be lost."
+        return line("Not known yet: the source has not been checked.")
+    head = _loss_words(together) if together["commits"] else "Nothing seen so far would be lost."
     rows = [(branch["branch"], *_loss_cells(branch)) for branch in page["results"]]
     parts: list[RenderableType] = ["", table(("Branch", "Commits", "Objects", "Bytes", "Oldest"), rows)] if rows else []
     missed = [f"Not counted: {what}." for what in page["not_counted"]]
@@ -179,15 +179,14 @@ def unreplicated(answer: dict[str, Any]) -> RenderableType:
     """How many objects of the source replication has not brought, as far as they were looked at."""
     looked = f"{answer['looked_at']:,}"
     if not answer["objects"]:
-        rest = (
-            ": there was no time for the others. The manifest names all that is lacking" if answer["at_least"] else ""
-        )
-        return line(f"Nothing is lacking of {looked} objects of the source that were looked at{rest}.")
+        limits = "; there was no time for the others. The manifest names everything that is missing"
+        rest = limits if answer["at_least"] else ""
+        return line(f"Nothing is missing: {looked} objects of the source checked{rest}.")
     more = "+" if answer["at_least"] else ""
     lacking = f"{answer['objects']:,}{more} of {looked}{more} objects of the source, {size(answer['bytes'])}{more}"
     return Group(
         line(f"Not at the mirror: {lacking}."),
-        line("What was written just now may be on its way; for the rest: lakemirror mirror manifest."),
+        line("Recent writes may still be on their way. For the rest, run: lakemirror mirror manifest"),
         line(f"As of {clock(answer['as_of'])} UTC"),
     )
 
@@ -195,10 +194,10 @@ def unreplicated(answer: dict[str, Any]) -> RenderableType:
 def _loss_words(figures: dict[str, Any]) -> str:
     commits, objects, total, oldest = _loss_cells(figures)
     noun = "commit" if commits == "1" else "commits"
-    things = f"{objects} objects, {total}" if figures["objects"] is not None else "how many objects, nobody knows"
+    things = f"{objects} objects, {total}" if figures["objects"] is not None else "number of objects not known"
     authors = ", ".join(author["committer"] for author in figures["authors"][:3])
     by = f" by {authors}{' and others' if len(figures['authors']) > 3 else ''}" if authors else ""
-    return f"Lost would be {commits} {noun}{by}; {things}; the oldest was seen {oldest}."
+    return f"Would be lost: {commits} {noun}{by}; {things}; the oldest was seen {oldest}."
 
 
 def _loss_cells(figures: dict[str, Any]) -> tuple[str, str, str, str]:

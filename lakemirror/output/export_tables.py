@@ -24,8 +24,8 @@ def export_list(page: dict[str, Any]) -> RenderableType:
     """All exports, those that failed first."""
     exports = sorted(page["results"], key=lambda export: _WORST_FIRST.index(export["status"]["status"]))
     if not exports:
-        return Text("There is no export.")
-    columns = ("Branch", "State", "To", "Commit", "Behind", "Exported")
+        return Text("No exports.")
+    columns = ("Branch", "State", "Destination", "Commit", "Behind", "Exported")
     return Group(line(f"{count(len(exports), 'export')}."), "", table(columns, map(_row, exports)))
 
 
@@ -73,9 +73,9 @@ def standing(status: dict[str, Any]) -> RenderableType:
     """Where an export stands: its state, its error, its run."""
     lines = [f"{_which(status)}: {state(status)}"]
     if status["error_message"]:
-        lines.append(f"Why          {status['error_message']}")
+        lines.append(f"Error        {status['error_message']}")
     if status["look_error"]:
-        lines.append(f"The source   {status['look_error']}")
+        lines.append(f"Source       {status['look_error']}")
     success = f"{short(status['last_success_ref'])}, {ago(status['last_success_at'], status['as_of'])}"
     lines.append(f"Exported     {success if status['last_success_ref'] else 'not yet'}")
     lines.append(f"Head         {short(status['head'])}, as of {ago(status['head_at'], status['as_of'])}")
@@ -105,7 +105,7 @@ def verification(result: dict[str, Any], drift: list[dict[str, Any]]) -> Rendera
         f"{result['different']:,} different, {result['foreign']:,} foreign",
     ]
     if result["error"]:
-        lines.append(f"Why          {result['error']}")
+        lines.append(f"Error        {result['error']}")
     lines += [f"{_SIGNS[row['kind']]} {row['path']}" for row in drift]
     more = drifted(result) - len(drift)
     if drift and more > 0:

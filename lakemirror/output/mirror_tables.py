@@ -20,7 +20,7 @@ def mirror_list(page: dict[str, Any]) -> RenderableType:
     """Mirrors, those that need somebody first."""
     mirrors = sorted(page["results"], key=lambda mirror: (severity(mirror["status"]), mirror["id"]))
     if not mirrors:
-        return Text("There is no mirror.")
+        return Text("No mirrors.")
     columns = ("Mirror", "State", "Source", "Region", "Branches", "Behind", "Lag", "Last advance")
     counted = Counter(mirror["status"] for mirror in mirrors)
     words = ", ".join(f"{number:,} {status}" for status, number in counted.items())
@@ -55,18 +55,29 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
     figures = (
         ("Worst lag", _lag_words(mirror)),
         ("Not yet mirrored", count(sum(branch["pending_commits"] for branch in _staying(mirror)), "commit")),
-        ("Source", f"{source}, looked at {ago(mirror['source_looked_at'], as_of)}"),
-        ("Mirror", f"{mirror['id']} in {mirror['region']}, looked at {ago(mirror['destination_looked_at'], as_of)}"),
+        ("Source", f"{source}, checked {ago(mirror['source_looked_at'], as_of)}"),
+        ("Mirror", f"{mirror['id']} in {mirror['region']}, checked {ago(mirror['destination_looked_at'], as_of)}"),
         ("Namespace", mirror["storage_namespace"]),
-        ("Checked by", f"{mirror['validation_depth']}, history {mirror['history']}"),
+        ("Copied by", _copied_by(mirror)),
+        ("Validated by", f"{mirror['validation_depth']}, history {mirror['history']}"),
         ("Branches", _selection(mirror["selected_branches"])),
-        ("Tags", "are mirrored" if mirror["tags"] else "are not mirrored"),
-        ("Made", clock(mirror["created_at"])),
+        ("Tags", "mirrored" if mirror["tags"] else "not mirrored"),
+        ("Created", clock(mirror["created_at"])),
     )
     columns = ("Branch", "State", "Mirror head", "Source head", "Behind", "Lag", "Missing", "Last advance")
     rows = [_branch_row(branch, as_of) for branch in mirror["branches"]]
     branches: list[RenderableType] = ["", table(columns, rows)] if rows else []
     return Group(mirror_standing(mirror), "", facts(figures), *branches, "", line(f"As of {clock(as_of)} UTC"))
+
+
+def _copied_by(mirror: dict[str, Any]) -> str:
+    """Who copies its objects, and how fast that may be."""
+    if mirror["object_replication"] != "managed":
+        return "the stores (native)"
+    paused = ", paused" if mirror["copying_paused"] else ""
+    limit = mirror["bytes_per_second"]
+    pace = f", at most {size(limit)}/s" if limit else ""
+    return f"LakeMirror (managed){paused}, {count(mirror['workers'], 'object')} at once{pace}"
 
 
 def _branch_row(branch: dict[str, Any], as_of: str) -> Sequence[str | Text]:
@@ -120,10 +131,10 @@ def blocker_list(page: dict[str, Any]) -> RenderableType:
     things = page["results"]
     more = page["pagination"]["has_more"] or not page["all_named"]
     if not things:
-        return Text("Nothing is missing or wrong.")
-    columns = ("Kind", "What", "Size", "Why", "Missed", "Tried", "Next look")
-    number = count(len(things), "thing is", "things are")
-    headline = f"The first {len(things):,}; there are more." if more else f"{number} missing or wrong."
+        return Text("Nothing is missing or damaged.")
+    columns = ("Kind", "What", "Size", "Why", "Missing for", "Attempts", "Next check")
+    number = count(len(things), "problem")
+    headline = f"The first {len(things):,}; there are more." if more else f"{number}: missing or damaged."
     return Group(line(headline), "", table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
 
 
@@ -134,7 +145,8 @@ def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
         for group in page["results"]
     ]
     more = page["pagination"]["has_more"] or not page.get("all_counted", True)
-    return listed((name.capitalize(), "Things", "Missed"), rows, none="Nothing is missing or wrong.", more=more)
+    columns = (name.capitalize(), "Problems", "Missing for")
+    return listed(columns, rows, none="Nothing is missing or damaged.", more=more)
 
 
 def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
@@ -151,7 +163,7 @@ def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
 
 
 def _since(at: str | None, now: str) -> str:
-    return f"for {length(between(at, now))}"
+    return length(between(at, now))
 
 
 # --- proofs ---------------------------------------------------------------------------------------------------------
@@ -163,7 +175,7 @@ def check(job: dict[str, Any]) -> RenderableType:
     head = f"Check {job['id']} of {what} by {job['depth']}: {job['state']}."
     if job["ended_at"] is None:
         return line(head)
-    seen = f"{count(job['ranges_done'], 'range')} and {count(job['entries'], 'entry', 'entries')} were looked at"
+    seen = f"{count(job['ranges_done'], 'range')} and {count(job['entries'], 'entry', 'entries')} checked"
     took = length(between(job["asked_at"], job["ended_at"]))
     return line(f"{head} {seen} within {took}: {count(job['problems'], 'problem')}.")
 

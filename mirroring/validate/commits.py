@@ -6,7 +6,7 @@ The unit of validated work is a range. A commit is judged from its metarange and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from core.errors import Fenced, LakeMirrorError, Stopped
 from core.mirroring.check_planning import Data, RangeCheck, judge, plan_checks
@@ -16,6 +16,7 @@ from graveler.metarange import RangeRef
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirroring.validate import on_demand as validations
+from mirroring.validate.bring_metaranges import Brought, planned, range_ids, read_at_source, write_whole
 from mirroring.validate.recheck import look_again
 from mirroring.validate.resolve_doubt import resolve_doubts
 from mirroring.validate.reverify import has_more, verify
@@ -60,17 +61,19 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
     rows = _next_rows(mirror, lease)
     loaded = _load(mirror, rows)
     rows = [row for row in rows if row.commit.metarange_id in loaded.contents]
-    checks = plan(mirror, rows, loaded.contents)
+    brought = read_at_source(mirror, loaded.contents)
+    checks = plan(mirror, rows, planned(loaded.contents, brought))
     failed = _try_checks(mirror, checks, lease)
     if checks:
         unread = resolve_doubts(mirror, lease)
+    loaded = _write_metaranges(mirror, loaded, brought)
     complete = _judge(mirror, rows, loaded, lease)
     unmark_settled(mirror)
     if complete:
         Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=clock.now())
     on_demand = validations.advance(mirror, lease)
     verified = verify(mirror, lease, busy=bool(checks))
-    for error in (relook.failed, failed, loaded.failed, unread, on_demand, verified.failed):
+    for error in (relook.failed, failed, brought.failed, loaded.failed, unread, on_demand, verified.failed):
         if error is not None:
             raise error  # now that it delays nothing else
     return DutyOutcome(_summary(relook.arrived, len(checks), complete, verified.ranges), _next_in(mirror))
@@ -142,11 +145,20 @@ def _next_in(mirror: Mirror) -> float | None:
 class _Loaded:
     """Metaranges by their ids; those `looked_for` were asked for at the destination in this very round, and of the
     others those that turned out to be wrong. What one of those `failed` of that could not be asked for: they are left
-    out."""
+    out. What the source's file of some names that are not here is `named`."""
 
     contents: Mapping[str, Found]
     looked_for: frozenset[str]
     failed: LakeMirrorError | None
+    named: Mapping[str, Found] = field(default_factory=dict)
+
+
+def _write_metaranges(mirror: Mirror, loaded: _Loaded, brought: Brought) -> _Loaded:
+    """The metaranges of which all ranges are here by now are written, where the mirror brings its objects itself."""
+    if not brought.named:
+        return loaded
+    covered = coverage_of(mirror, range_ids(brought.named.values()))
+    return replace(loaded, contents=write_whole(mirror, brought, covered, loaded.contents), named=brought.named)
 
 
 def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> _Loaded:
@@ -212,7 +224,7 @@ def _judge(mirror: Mirror, rows: Sequence[MirrorCommit], loaded: _Loaded, lease:
     if rows or loaded.looked_for:
         with locked_mirror(mirror, lease):
             note_metaranges(mirror, {metarange_id: loaded.contents[metarange_id] for metarange_id in loaded.looked_for})
-            complete = _judge_rows(mirror, rows, loaded.contents)
+            complete = _judge_rows(mirror, rows, loaded)
     settled = mark_complete_ancestry(mirror)
     prove_heads(mirror)
     if settled or complete:
@@ -220,9 +232,10 @@ def _judge(mirror: Mirror, rows: Sequence[MirrorCommit], loaded: _Loaded, lease:
     return complete
 
 
-def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], contents: Mapping[str, Found]) -> int:
+def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], loaded: _Loaded) -> int:
     """Write down what is now known of each commit; gives how many became complete."""
-    covered = coverage_of(mirror, {ref.id for f in contents.values() for ref in f.ranges})
+    contents = loaded.contents
+    covered = coverage_of(mirror, range_ids([*contents.values(), *loaded.named.values()]))
     without_file = set(mirror.blockers.filter(kind=Blocker.Kind.RANGE).values_list("holder_id", flat=True))
     lost = set(
         mirror.blockers.filter(kind=Blocker.Kind.METARANGE, gone_at_source=True).values_list("holder_id", flat=True)
@@ -231,6 +244,8 @@ def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], contents: Mapping[
     complete = 0
     for row in rows:
         _judge_row(row, contents[row.commit.metarange_id], covered, without_file, lost)
+        if row.waits_for and (named := loaded.named.get(row.commit.metarange_id)):
+            row.waits_for = [*row.waits_for, *_lacking(named, covered)][:WAITS_NAMED]
         if row.data == MirrorCommit.Data.COMPLETE:
             row.validated_at = row.validated_at or now
             complete += 1
@@ -250,15 +265,20 @@ def _judge_row(
         row.waits_for, row.detail = [metarange_id], metarange.detail
         return
     row.data = judge((ref.id for ref in metarange.ranges), covered).value
-    lacking = [ref.id for ref in metarange.ranges if covered.get(ref.id) is not Data.COMPLETE]
-    # Those that can still arrive first: any of them must make the commit be judged again.
-    row.waits_for = sorted(lacking, key=lambda range_id: covered.get(range_id) is Data.GONE)[:WAITS_NAMED]
+    lacking = _lacking(metarange, covered)
+    row.waits_for = lacking[:WAITS_NAMED]
     files = sum(range_id in without_file for range_id in lacking)
     row.detail = (
         f"{len(lacking)} of {len(metarange.ranges)} ranges are not complete, {files} of their files have not arrived"
         if lacking
         else ""
     )
+
+
+def _lacking(metarange: Found, covered: Mapping[str, Data]) -> list[str]:
+    """Those that can still arrive first: any of them must make the commit be judged again."""
+    lacking = [ref.id for ref in metarange.ranges if covered.get(ref.id) is not Data.COMPLETE]
+    return sorted(lacking, key=lambda range_id: covered.get(range_id) is Data.GONE)
 
 
 def _has_metadata(row: MirrorCommit, metarange: Found, without_file: set[str]) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from core.bringing import BRINGABLE, BRINGABLE_METADATA
 from core.errors import LakeMirrorError
 from core.mirroring.content_proof import Prover, Refusals, is_sampled
 from core.mirroring.object_check import (
@@ -43,6 +44,9 @@ _FOR_ALL = {Reason.MISSING, Reason.ARCHIVED, Reason.UNREADABLE, Reason.UNREACHAB
 """What is wrong with an object for every range that names it, whatever size and ETag that one says."""
 
 
+_BROUGHT = BRINGABLE | BRINGABLE_METADATA
+
+
 @dataclass(slots=True)
 class Relook:
     """How many of the things that were looked for again had arrived; what some `failed` of."""
@@ -72,9 +76,22 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
         note_problems(mirror, problems)
         _forget(mirror, arrived)
         doubt_ranges(mirror, _disputed(mirror, arrived))
-        settle_ranges(mirror, holders, damaged={row.holder_id for row in rows if row.damage})
+        damaged = {row.holder_id for row in rows if row.damage}
+        settle_ranges(mirror, holders, damaged=damaged)
+        if mirror.brings:
+            holders |= _have_brought(mirror, problems, damaged)
         reopen(mirror, holders)
     return Relook(arrived=len(arrived), failed=failed[0] if failed else None)
+
+
+def _have_brought(mirror: Mirror, problems: Sequence[Problem], damaged: Collection[str]) -> set[str]:
+    """What is missing still, and not at the source, is brought by the next check of what holds it: gives the holders.
+    The rows stay, so that it is tried again at longer and longer pauses."""
+    waits = {p.holder_id for p in problems if p.reason in _BROUGHT and not p.gone_at_source and not p.full}
+    for some in chunks(sorted(waits)):
+        for row in mirror.coverage.filter(range_id__in=some):
+            ask_anew(row, damaged=row.range_id in damaged)
+    return waits
 
 
 def _of_the_same_objects(mirror: Mirror, rows: Sequence[Blocker]) -> list[Blocker]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,9 +31,14 @@ from mirrors.transitions.doubt import doubt_holders, doubt_sharers
 from mirrors.transitions.measures import note_checked
 from mirrors.transitions.range_states import next_check, reopen
 from mirrors.transitions.validity import locked_mirror
+from spark_jobs.tasks import error_of
 
 MOST_KEYS = 500
 """A check that finds more problems of a range drops none that were known before."""
+FAILED = "failed"
+LIMITS = ("object_replication", "copying_paused", "copy_workers", "copy_bytes_per_second")
+LIMITS_SECONDS = 1.0
+log = logging.getLogger("lakemirror.checks")
 _CHECKED = [
     "state",
     "depth",
@@ -75,6 +82,8 @@ def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
     run.save()
     try:
         _look(writer, small=small)
+    except CopiedOtherwise:
+        log.info("%s: the limits of copying were changed: it goes on by the new ones", mirror.name)
     except Stopped as error:
         _end(run, "stopped", error.message)
         raise
@@ -92,8 +101,11 @@ def _look(writer: CheckWriter, *, small: bool) -> None:
     rows = check_jobs.check_small(mirror, work) if small else None
     if rows is None:
         check_jobs.run_check(mirror, work, writer.write)
-    else:
-        writer.write(rows)
+        return
+    writer.write([row for row in rows if row["kind"] != FAILED])
+    for row in rows:
+        if row["kind"] == FAILED:
+            raise error_of(row)
 
 
 def _end_orphans(mirror: Mirror) -> None:
@@ -105,6 +117,10 @@ def _end_orphans(mirror: Mirror) -> None:
 def _end(run: Run, outcome: str, error: str) -> None:
     run.outcome, run.error, run.ended_at = outcome, error, clock.now()
     run.save(update_fields=["outcome", "error", "ended_at"])
+
+
+class CopiedOtherwise(Exception):
+    """Somebody changed how this mirror's objects are copied: what goes on by the old limits ends, and begins anew."""
 
 
 class CheckWriter:
@@ -123,6 +139,7 @@ class CheckWriter:
         self.read_nameless = set[str]()
         self.unread: Mapping[str, int] = {}
         self.lost = set[tuple[str, str]]()
+        self.limits_asked = time.monotonic()
         for some in chunks(list(self.checks)):
             lost = mirror.blockers.held_by(some).filter(gone_at_source=True).order_by()
             self.lost.update(lost.values_list("holder_id", "key"))
@@ -158,15 +175,29 @@ class CheckWriter:
         """
         if self.is_stopped():
             raise Stopped("somebody stopped it")
-        ranges = []
+        self._follow_limits()
+        ranges, moved = [], []
         for row in rows:
             if row["kind"] == "problem":
                 self._collect(row)
-            else:
+            elif row["kind"] == "bringing":
+                moved.append(row)
+            elif row["kind"] == "range":
                 ranges.append(row)
+        if moved:
+            self._count_moved(moved)
         if ranges:
             with locked_mirror(self.mirror, self.lease):
                 self._write_ranges(ranges)
+
+    def _follow_limits(self) -> None:
+        """Raises CopiedOtherwise after a change; asked once a second. What was brought by then is there."""
+        if not self.mirror.brings or time.monotonic() < self.limits_asked + LIMITS_SECONDS:
+            return
+        self.limits_asked = time.monotonic()
+        now = Mirror.objects.filter(pk=self.mirror.pk).values(*LIMITS).first()
+        if now != {name: getattr(self.mirror, name) for name in LIMITS}:
+            raise CopiedOtherwise
 
     def is_stopped(self) -> bool:
         """Whether somebody had it stopped."""
@@ -311,6 +342,14 @@ class CheckWriter:
         going_on = Run.objects.filter(pk=self.run.pk, stop_asked=False)
         if not going_on.update(**{name: F(name) + number for name, number in counts.items()}):
             raise Stopped("somebody stopped it")
+
+    def _count_moved(self, rows: list[Mapping[str, Any]]) -> None:
+        """What was brought is there, whatever becomes of the check."""
+        counts = {name: sum(row[name] for row in rows) for name in ("lacking", "copied", "copied_bytes")}
+        Run.objects.filter(pk=self.run.pk).update(**{name: F(name) + number for name, number in counts.items()})
+        if counts["copied"]:
+            total = {name: F(name) + counts[name] for name in ("copied", "copied_bytes")}
+            Mirror.objects.filter(pk=self.mirror.pk).update(**total)
 
 
 def _keep_what_was_looked_for(row: Coverage, before: Coverage | None) -> None:

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
+from core.text.phrases import count
 from db.chunks import rows_in_chunks
 from jobs.job_ids import accepted, duty_url
 from mirrors.api.mirrors import find_mirror, find_visible
@@ -141,7 +142,7 @@ class BlockersRetry(APIView):
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)
         number = blockers_retry(actor=request.user, mirror=mirror, **body.validated_data)
-        answer = {"message": f"{number} of what is missing or wrong is looked for now", "blockers": number}
+        answer = {"message": f"checking {count(number, 'problem')} now", "blockers": number}
         return accepted(answer, duty_url(MirrorDuty.VALIDATE, mirror.pk))
 
 

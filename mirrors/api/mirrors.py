@@ -157,7 +157,7 @@ class Sync(APIView):
         require_operation_of(request.user, repository, mirror_id)
         mirror = find_mirror(repository, mirror_id)
         services.mirror_sync(actor=request.user, mirror=mirror)
-        message = f"{repository} is looked at now, and all that is missing is looked for again"
+        message = f"checking {repository} now, and everything that is missing"
         return accepted({"message": message}, duty_url(MirrorDuty.SENSE, mirror.source_id))
 
 
@@ -219,7 +219,7 @@ class BranchReset(APIView):
         body.is_valid(raise_exception=True)
         mirror, branch = find_mirror(repository, mirror_id), body.validated_data["branch"]
         services.branch_reset(actor=request.user, mirror=mirror, branch=branch)
-        message = f"the uncommitted changes of {branch} are undone in the next round"
+        message = f"the uncommitted changes of {branch} will be reverted in the next round"
         return accepted({"message": message}, duty_url(MirrorDuty.PROMOTE, mirror.pk))
 
 

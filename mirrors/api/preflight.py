@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.bringing import ObjectReplication
 from core.errors import NotFound
 from core.installations.replication_rights import Side
 from core.mirroring.branch_selection import ALL
@@ -71,8 +72,9 @@ class MirrorPreflight(MirrorDetail):
             include=tuple(chosen.get("include", ALL)),
             exclude=tuple(chosen.get("exclude", ())),
             tags=settings.get("tags", False),
+            managed=settings.get("object_replication") == ObjectReplication.MANAGED,
         )
-        result = preflight(actor=request.user, plan=plan)
+        result = preflight(actor=request.user, plan=plan, writing=True)
         checks = [check_json(check) for check in result.checks]
         return Response({"ok": result.ok, "checks": checks, "as_of": rfc3339(result.as_of)})
 
@@ -82,6 +84,12 @@ PLANNED = (
     OpenApiParameter("region", str, description="of a mirror that is to be made: where"),
     OpenApiParameter("storage_namespace", str, description="of a mirror that is to be made: its place"),
     OpenApiParameter("tags", str, enum=["true", "false"], description="of a mirror that is to be made: with tags"),
+    OpenApiParameter(
+        "object_replication",
+        str,
+        enum=[choice.value for choice in ObjectReplication],
+        description="of a mirror that is to be made: who copies its objects",
+    ),
 )
 
 
@@ -126,7 +134,10 @@ def _plan(request: Request, repository: str, name: str) -> Plan | None:
     place = {field: given.get(field, "") for field in ("region", "storage_namespace")}
     if not any(place.values()):
         return None
-    return Plan(source_repository=repository, source_region=source_region(request), name=name, tags=tags, **place)
+    replication = one_of(request, "object_replication", tuple(ObjectReplication))
+    managed = replication == ObjectReplication.MANAGED
+    origin = {"source_repository": repository, "source_region": source_region(request)}
+    return Plan(**origin, name=name, tags=tags, managed=managed, **place)
 
 
 def _policies_json(mirror_id: str, planned: bool, sides: BothSides) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.mirroring.repair_plan import Plan, Way
+from core.text.phrases import count
 from db import clock
 from mirrors.api.mirrors import find_mirror
 from mirrors.queries.find_commit import find_commit
@@ -85,7 +86,7 @@ class CommitRepair(APIView):
             plan = _plan_json(repair_plan(mirror, commit_row))
             return Response(plan | {"commit": commit_row.sha, "as_of": rfc3339(clock.now())})
         done = commit_repair(actor=request.user, mirror=mirror, commit=commit_row)
-        message = f"{done.blockers} of what is missing or wrong is looked for now"
+        message = f"checking {count(done.blockers, 'problem')} now"
         return Response(
             {"message": message, "commit": commit_row.sha, "blockers": done.blockers, "prioritised": done.first},
             status=202,

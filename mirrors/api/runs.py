@@ -38,6 +38,9 @@ class RunAnswer(serializers.Serializer):
     looked_up = serializers.IntegerField(help_text="objects that no earlier check covered")
     requests = serializers.IntegerField()
     problems = serializers.IntegerField()
+    lacking = serializers.IntegerField(help_text="objects that it found missing and was to copy")
+    copied = serializers.IntegerField(help_text="those of them that it copied")
+    copied_bytes = serializers.IntegerField()
     entries_per_second = number_or_null()
     eta = time_or_null()
 
@@ -93,6 +96,9 @@ def run_json(run: Run, *, now: datetime, held: bool) -> dict[str, Any]:
         "looked_up": run.looked_up,
         "requests": run.requests,
         "problems": run.problems,
+        "lacking": run.lacking,
+        "copied": run.copied,
+        "copied_bytes": run.copied_bytes,
         "entries_per_second": _rounded(status.rate),
         "eta": rfc3339(status.eta),
     }

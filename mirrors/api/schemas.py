@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from rest_framework import serializers
 
+from core.bringing import ObjectReplication
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.source_moves import FirstSync
@@ -80,7 +81,9 @@ class MirrorAnswer(MirrorSettings):
     source_region = serializers.CharField()
     region = serializers.CharField()
     storage_namespace = serializers.CharField()
-    object_replication = serializers.CharField()
+    object_replication = serializers.CharField(help_text=_known(ObjectReplication))
+    copied_objects = serializers.IntegerField(help_text="objects that LakeMirror has copied for it so far")
+    copied_bytes = serializers.IntegerField()
     selected_branches = SelectedAnswer()
     history = serializers.CharField()
     status = serializers.CharField()

@@ -7,6 +7,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from core.bringing import (
+    LEAST_BYTES_PER_SECOND,
+    MOST_BYTES_PER_SECOND,
+    MOST_WORKERS,
+    ObjectReplication,
+)
 from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.facts import History
 from core.mirroring.object_check import Depth, Imported
@@ -34,6 +40,15 @@ class Seconds(serializers.IntegerField):
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, bool) or not isinstance(data, int):
             raise serializers.ValidationError("must be a whole number of seconds")
+        return data
+
+
+class Whole(serializers.IntegerField):
+    """A whole number, as JSON's own."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            raise serializers.ValidationError("must be a whole number")
         return data
 
 
@@ -73,6 +88,16 @@ class MirrorSettings(Body):
     repair_tampering = serializers.ChoiceField(choices=[choice.value for choice in Repair], required=False)
     branches = BranchGlobs(source="selected", required=False)
     tags = TrueOrFalse(required=False)
+    object_replication = serializers.ChoiceField(choices=[choice.value for choice in ObjectReplication], required=False)
+    copying_paused = TrueOrFalse(required=False)
+    workers = Whole(source="copy_workers", min_value=1, max_value=MOST_WORKERS, required=False)
+    bytes_per_second = Whole(
+        source="copy_bytes_per_second",
+        min_value=LEAST_BYTES_PER_SECOND,
+        max_value=MOST_BYTES_PER_SECOND,
+        allow_null=True,
+        required=False,
+    )
     rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
 
     @property
@@ -126,9 +151,10 @@ def mirror_json(reading: MirrorStatus) -> dict[str, Any]:
         "source_region": mirror.source.region,
         "region": mirror.region,
         "storage_namespace": mirror.storage_namespace,
-        "object_replication": "native",
         **settings,
         "selected_branches": settings["branches"] | {"left_out": reading.left_out},
+        "copied_objects": mirror.copied,
+        "copied_bytes": mirror.copied_bytes,
         "history": mirror.history,
         "status": reading.state.word,
         "reason_code": reading.reason_code,

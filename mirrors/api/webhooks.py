@@ -56,8 +56,8 @@ def s3_hook(request: HttpRequest, installation: str) -> JsonResponse:
     except Invalid as error:
         return json_error(HTTPStatus.BAD_REQUEST, message_of(error), field=field_of(error))
     number = arrivals.objects_arrived(region=installation, objects=objects)
-    waited = count(number, "missing thing is", "missing things are")
-    return JsonResponse({"message": f"{waited} looked for now"}, status=202)
+    waited = count(number, "missing file")
+    return JsonResponse({"message": f"checking {waited} now"}, status=202)
 
 
 def _body(request: HttpRequest) -> Any:

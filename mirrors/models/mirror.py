@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from core.bringing import DEFAULT_WORKERS, ObjectReplication
 from core.mirroring.branch_selection import ALL, Selection
 from db.fields import ExactTextField
 from mirrors.models.querysets import (
@@ -59,6 +60,18 @@ class Mirror(models.Model):
     first_sync = models.CharField(
         max_length=16, default="exact", db_default="exact", help_text="what the default branch may show at first"
     )
+    object_replication = models.CharField(
+        max_length=16, default="native", db_default="native", help_text="who copies its objects: native or managed"
+    )
+    copying_paused = models.BooleanField(
+        default=False, db_default=False, help_text="nothing is brought, while checks and promotion go on"
+    )
+    copy_workers = models.IntegerField(
+        default=DEFAULT_WORKERS, db_default=DEFAULT_WORKERS, help_text="objects that are brought at once"
+    )
+    copy_bytes_per_second = models.BigIntegerField(null=True, help_text="at most so many are brought; null: any number")
+    copied = models.BigIntegerField(default=0, db_default=0, help_text="objects that were brought so far")
+    copied_bytes = models.BigIntegerField(default=0, db_default=0)
     rpo_seconds = models.IntegerField(null=True, help_text="how late a branch may be; null: core.mirroring.rpo")
     watched_since = models.DateTimeField(
         null=True, help_text="since when breaches of that are noted: the end of its first copy"
@@ -112,6 +125,12 @@ class Mirror(models.Model):
     def namespace(self) -> str:
         """Where its objects lie, to put a `/` and a key behind."""
         return self.storage_namespace.rstrip("/")
+
+    @property
+    def brings(self) -> bool:
+        """Whether what is missing is brought now: never into a repository, or from a source, that is in doubt."""
+        managed = self.object_replication == ObjectReplication.MANAGED and not self.copying_paused
+        return managed and self.state == self.State.ACTIVE and not self.source.frozen_reason
 
     @property
     def selection(self) -> Selection:

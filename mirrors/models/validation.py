@@ -161,6 +161,11 @@ class Run(models.Model):
     looked_up = models.BigIntegerField(default=0)
     requests = models.BigIntegerField(default=0)
     problems = models.BigIntegerField(default=0)
+    lacking = models.BigIntegerField(
+        default=0, db_default=0, help_text="objects that it found missing, and was to bring"
+    )
+    copied = models.BigIntegerField(default=0, db_default=0, help_text="those of them that it brought")
+    copied_bytes = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         indexes = [models.Index(fields=["mirror", "-started_at"], name="run_latest")]

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from core.access.policies import namespace_arn, repository_arn
 from core.errors import LakeMirrorError, NotFound
 from core.installations import preflight as decide
+from core.installations import preflight_bringing as bringing
 from core.installations import preflight_deletions as deletions
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
@@ -76,11 +77,12 @@ class Preflight:
         return f"Ready: {count(len(good), 'check')} passed{others}."
 
 
-def preflight(*, actor: Any, plan: Plan) -> Preflight:
-    """Every check of a plan. Raises Denied unless the actor might make this mirror; nothing else is raised."""
+def preflight(*, actor: Any, plan: Plan, writing: bool = False) -> Preflight:
+    """Every check of a plan; `writing`: with what has to be tried at the store. Raises Denied unless the actor might
+    make this mirror; nothing else is raised."""
     rbac.require(actor, *mirrors.rights_to_create(plan.source_repository, plan.name, plan.namespace))
     answers: Answers = ask(first_round(plan))
-    answers |= ask(second_round(plan, answers))
+    answers |= ask(second_round(plan, answers, writing=writing))
     return Preflight(list(_checks(plan, answers)), clock.now())
 
 
@@ -177,18 +179,32 @@ def _of_place(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
     place = source.storage_namespace if isinstance(source, RepositoryInfo) else ""
     yield stores.check_bucket(plan.namespace, answer("destination-content"))
     yield stores.check_content(plan.namespace, answer("destination-content"), answer("source-content"))
-    yield stores.check_versioning("source", place, answer("source-versioning"))
-    yield stores.check_versioning("destination", plan.namespace, answer("destination-versioning"))
-    yield stores.check_replication(place, plan.namespace, answer("rules"))
-    yield check_unreplicated(Namespaces(place.rstrip("/"), plan.namespace), answer("unreplicated"))
-    yield deletions.check_delete_markers(place, plan.namespace, answer("rules"))
-    yield deletions.check_lifecycle(plan.namespace, answer("lifecycle"))
+    yield from (_of_bringing if plan.managed else _of_replication)(plan, place, answer)
     yield deletions.check_expiration(plan.namespace, answer("lifecycle"))
     yield _judged("source-gc-rules", partial(_source_rules, plan, answer))
     yield _judged("destination-gc-rules", partial(_own_rules, plan, answer))
     yield stores.check_proxy(plan.region, answer("destination-proxy"))
     yield stores.check_metadata_prefix("source", plan.source_region, answer("source-metadata"))
     yield stores.check_metadata_prefix("destination", plan.region, answer("destination-metadata"))
+
+
+def _of_replication(plan: Plan, place: str, answer: Callable[[str], Any]) -> Iterator[Check]:
+    """Will the stores bring the objects, and those that were there before?"""
+    yield stores.check_versioning("source", place, answer("source-versioning"))
+    yield stores.check_versioning("destination", plan.namespace, answer("destination-versioning"))
+    yield stores.check_replication(place, plan.namespace, answer("rules"))
+    yield check_unreplicated(Namespaces(place.rstrip("/"), plan.namespace), answer("unreplicated"))
+    yield deletions.check_delete_markers(place, plan.namespace, answer("rules"))
+    yield deletions.check_lifecycle(plan.namespace, answer("lifecycle"))
+
+
+def _of_bringing(plan: Plan, place: str, answer: Callable[[str], Any]) -> Iterator[Check]:
+    """May we bring them ourselves?"""
+    yield bringing.check_double_work(place, plan.namespace, answer("rules"))
+    probed = answer("destination-probe")
+    bucket_known = not isinstance(answer("destination-content"), LakeMirrorError)
+    untried = bringing.NOT_TRIED if bucket_known and isinstance(probed, NotAsked) else probed
+    yield bringing.check_writable(plan.namespace, untried)
 
 
 def _source_rules(plan: Plan, answer: Callable[[str], Any]) -> Check:

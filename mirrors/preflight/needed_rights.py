@@ -32,9 +32,8 @@ def planned_policies(plan: Plan) -> BothSides:
     for region in (plan.source_region, plan.region):
         region_settings.installation(region)
     source = Need(Side.SOURCE, plan.source_repository, _namespace_of_source(plan), plan.tags)
-    return _policies(
-        [(plan.source_region, source), (plan.region, Need(Side.DESTINATION, plan.name, plan.namespace, plan.tags))]
-    )
+    destination = Need(Side.DESTINATION, plan.name, plan.namespace, plan.tags, managed=plan.managed)
+    return _policies([(plan.source_region, source), (plan.region, destination)])
 
 
 def _policies(needs: Iterable[tuple[str, Need]]) -> BothSides:

@@ -41,8 +41,9 @@ def pick_lists(*, actor: Any, plan: Plan) -> PickLists:
     )
     sources = (one.id for one in _listed(found["source"]) if _may_mirror(actor, one.id))
     buckets = {one.storage_namespace.split("/")[2] for one in _listed(found["destination"]) if _in_s3(one)}
-    place = plan.source_repository or "REPOSITORY"
-    return PickLists(list(islice(sources, MOST)), [f"s3://{bucket}/{place}" for bucket in sorted(buckets)[:MOST]])
+    return PickLists(
+        list(islice(sources, MOST)), [f"s3://{bucket}/{plan.source_repository}" for bucket in sorted(buckets)[:MOST]]
+    )
 
 
 def _repositories(lakefs: LakeFS) -> list[RepositoryInfo]:

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
+from adapters.s3.write_probe import probe_upload
 from core.errors import NotFound
 from core.installations.preflight import NotAsked
 from core.installations.unreplicated_objects import Namespaces
@@ -29,6 +30,7 @@ T = TypeVar("T")
 
 COUNTED_SECONDS = 3.0
 """So long what was never replicated is counted: somebody types meanwhile."""
+PROBE_SECONDS = 6.0
 SHOWING = 3
 """So many repositories of the destination are asked where its metadata is."""
 TRIED_KEYS = 3
@@ -37,7 +39,7 @@ TRIED_KEYS = 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A mirror that somebody thinks of. "" is what isn't filled in yet."""
+    """A mirror that somebody thinks of. "" is what isn't filled in yet. `managed`: it brings its objects itself."""
 
     source_repository: str
     source_region: str
@@ -48,6 +50,7 @@ class Plan:
     exclude: tuple[str, ...] = ()
     tags: bool = False
     adopt: bool = False
+    managed: bool = False
     depth: str = ""
     rpo_seconds: str = ""
     """These two ask nothing: they are only repeated in the call and the command that make what was typed."""
@@ -89,13 +92,14 @@ def _find_repository(lakefs: LakeFS, name: str) -> RepositoryInfo | None:
         return None
 
 
-def second_round(plan: Plan, known: Answers) -> Calls:
-    """Of what was found there, and of the stores; `known` are the first round's answers."""
+def second_round(plan: Plan, known: Answers, *, writing: bool = False) -> Calls:
+    """Of what was found there, and of the stores; `known` are the first round's answers. `writing`: with a probe."""
     source = known.get("repository")
     found = isinstance(source, RepositoryInfo)
     return {
         **(_about_source(plan, source, known["branches"]) if found and may_ask(plan.source_region) else {}),
         **(_about_destination(plan, known) if may_ask(plan.region) else {}),
+        **(_probe(plan) if writing and plan.managed and may_ask(plan.region) else {}),
         **(_about_adoption(plan, source, known.get("existing")) if found and plan.adopt else {}),
     }
 
@@ -130,6 +134,13 @@ def _about_destination(plan: Plan, known: Answers) -> Calls:
         tries = _trying("destination", lakefs, target_at_destination(plan.name), plan.tags)
         calls |= {key: call for key, call in tries.items() if _may_try(plan, known["existing"], key)}
     return calls
+
+
+def _probe(plan: Plan) -> Calls:
+    if not _is_namespace(plan.namespace):
+        return {}
+    store = clients.quick_bulk_objects(plan.region)
+    return {"destination-probe": partial(probe_upload, store, plan.namespace, seconds=PROBE_SECONDS)}
 
 
 def _about_adoption(plan: Plan, source: RepositoryInfo, existing: Any) -> Calls:

@@ -17,6 +17,8 @@ _OF_NAMESPACE = frozenset(
         "destination-versioning",
         "replication-rule",
         "existing-objects",
+        "object-replication",
+        "namespace-writable",
         "replication-delete-markers",
         "destination-lifecycle",
         "destination-expiration",

@@ -13,6 +13,13 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from core.bringing import (
+    DEFAULT_WORKERS,
+    LEAST_BYTES_PER_SECOND,
+    MOST_BYTES_PER_SECOND,
+    MOST_WORKERS,
+    ObjectReplication,
+)
 from core.errors import Invalid, NotFound
 from core.mirroring.facts import History
 from core.mirroring.judgement import Judgement
@@ -42,6 +49,10 @@ _NEWER_SETTINGS = {
     "first_sync": "exact",
     "tags": False,
     "rpo_seconds": None,
+    "object_replication": "native",
+    "copying_paused": False,
+    "copy_workers": DEFAULT_WORKERS,
+    "copy_bytes_per_second": None,
 }
 """Those that descriptors of earlier versions don't have, as they were then."""
 
@@ -70,6 +81,10 @@ class Descriptor:
     first_sync: str
     tags: bool
     rpo_seconds: int | None
+    object_replication: str
+    copying_paused: bool
+    copy_workers: int
+    copy_bytes_per_second: int | None
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -96,6 +111,10 @@ def describe(mirror: Mirror) -> Descriptor:
         first_sync=mirror.first_sync,
         tags=mirror.tags,
         rpo_seconds=mirror.rpo_seconds,
+        object_replication=mirror.object_replication,
+        copying_paused=mirror.copying_paused,
+        copy_workers=mirror.copy_workers,
+        copy_bytes_per_second=mirror.copy_bytes_per_second,
     )
 
 
@@ -126,6 +145,10 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "first_sync": descriptor.first_sync,
             "tags": descriptor.tags,
             "rpo_seconds": descriptor.rpo_seconds,
+            "object_replication": descriptor.object_replication,
+            "copying_paused": descriptor.copying_paused,
+            "copy_workers": descriptor.copy_workers,
+            "copy_bytes_per_second": descriptor.copy_bytes_per_second,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -156,6 +179,10 @@ def parse_descriptor(data: bytes) -> Descriptor:
         history=_choice(settings, "history", list(History)),
         first_sync=_choice(settings, "first_sync", list(FirstSync)),
         rpo_seconds=_seconds(settings, "rpo_seconds"),
+        object_replication=_choice(settings, "object_replication", list(ObjectReplication)),
+        copying_paused=_field(settings, "copying_paused", bool),
+        copy_workers=_within(settings, "copy_workers", 1, MOST_WORKERS),
+        copy_bytes_per_second=_limit(settings),
     )
 
 
@@ -324,6 +351,18 @@ def _seconds(body: Mapping[str, Any], name: str) -> int | None:
     if value is not None and not 0 < value <= LONGEST_RPO:
         raise Invalid(f"the field '{name}' is damaged: {value} is no target")
     return value
+
+
+def _within(body: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    value = _number(body, name)
+    if not least <= value <= most:
+        raise Invalid(f"the field '{name}' is damaged: {value} is not within {least} and {most}")
+    return value
+
+
+def _limit(body: Mapping[str, Any]) -> int | None:
+    name = "copy_bytes_per_second"
+    return None if body.get(name) is None else _within(body, name, LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND)
 
 
 def _share(body: Mapping[str, Any], name: str) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Count, F, Min, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
+from core.bringing import ObjectReplication
 from core.mirroring.facts import CommitFacts, History, Thing, Waived
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, BlockerQuerySet
@@ -36,7 +37,8 @@ FACTS = (
 """What is known of a commit at a mirror, by the name of its column."""
 _WAIVER = ("waiver__given_by", "waiver__reason", "waiver__given_at")
 _COMMIT = ("commit__sha", "commit__metarange_id")
-_FIELDS = ("mirror_id", "mirror__history", *_COMMIT, "waits_for", "waiver_id", *_WAIVER, *FACTS)
+_MIRROR = ("mirror_id", "mirror__history", "mirror__object_replication")
+_FIELDS = (*_MIRROR, *_COMMIT, "waits_for", "waiver_id", *_WAIVER, *FACTS)
 _UNSETTLED = Q(history=False) | UNCHECKED | ~Q(record=MirrorCommit.Record.ACCEPTED)
 
 
@@ -91,7 +93,9 @@ def _key(row: Mapping[str, Any]) -> Key:
 def _facts(row: Mapping[str, Any]) -> CommitFacts:
     by, reason, at = (row[name] for name in _WAIVER)
     waived = None if row["waiver_id"] is None else Waived(by=by, reason=reason, at=at)
-    return CommitFacts(commit_id=row["commit__sha"], waived=waived, **{name: row[name] for name in FACTS})
+    managed = row["mirror__object_replication"] == ObjectReplication.MANAGED
+    own = {name: row[name] for name in FACTS}
+    return CommitFacts(commit_id=row["commit__sha"], waived=waived, managed=managed, **own)
 
 
 def _judge_now(rows: Iterable[dict[str, Any]]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Max
 
+from core.bringing import ObjectReplication
 from core.installations.replication_rights import Need, Side
 from installations.needed_rights import Known
 from installations.region_usage import Traffic
@@ -54,9 +55,10 @@ def needs(actor: Any, region: str) -> Known:
 def needs_of(mirror: Mirror) -> list[tuple[str, Need]]:
     """What a mirror needs, and where."""
     source = Need(Side.SOURCE, mirror.source.name, mirror.source.namespace, mirror.tags)
+    managed = mirror.object_replication == ObjectReplication.MANAGED
     return [
         (mirror.source.region, source),
-        (mirror.region, Need(Side.DESTINATION, mirror.name, mirror.namespace, mirror.tags)),
+        (mirror.region, Need(Side.DESTINATION, mirror.name, mirror.namespace, mirror.tags, managed=managed)),
     ]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
@@ -191,6 +192,15 @@ def _check_books(descriptor: Descriptor) -> None:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
+def _copying(descriptor: Descriptor) -> dict[str, Any]:
+    return {
+        "object_replication": descriptor.object_replication,
+        "copying_paused": descriptor.copying_paused,
+        "copy_workers": descriptor.copy_workers,
+        "copy_bytes_per_second": descriptor.copy_bytes_per_second,
+    }
+
+
 @transaction.atomic
 def _make(actor: str, destination: Destination) -> None:
     descriptor = destination.descriptor
@@ -213,6 +223,7 @@ def _make(actor: str, destination: Destination) -> None:
         first_sync=descriptor.first_sync,
         tags=descriptor.tags,
         rpo_seconds=descriptor.rpo_seconds,
+        **_copying(descriptor),
         pinned_creation_date=descriptor.creation_date,
         destination_looked_at=clock.now(),
     )

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Sum
 
+from core.bringing import ObjectReplication
 from core.mirroring.repair_plan import Group, Plan, plan_repair
 from mirrors.models import Commit, Mirror
 from mirrors.queries.missing import OPEN_COMMITS, TROUBLED, Commits, open_rows
@@ -36,6 +37,7 @@ def repair_plan(mirror: Mirror, commit: Commit) -> Plan:
         imported=mirror.imported,
         region=mirror.region,
         source_region=mirror.source.region,
+        managed=mirror.object_replication == ObjectReplication.MANAGED,
     )
 
 

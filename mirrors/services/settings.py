@@ -15,6 +15,7 @@ from django.db import transaction
 from audit.verbs import Verb
 from core.errors import Invalid
 from core.mirroring.branch_selection import OnUnselect
+from db import clock
 from jobs import duties
 from mirrors.models import Mirror, MirrorDuty
 from mirrors.services.mirrors import mirror_lock
@@ -110,6 +111,12 @@ def _measure(old: Mirror, new: Mirror) -> None:
     duties.wake(MirrorDuty.PROMOTE, new.pk)
 
 
+def _bring(old: Mirror, new: Mirror) -> None:
+    """What is missing is looked for at once, and brought by who brings it now."""
+    new.blockers.update(look_at=clock.now())
+    duties.wake(MirrorDuty.VALIDATE, new.pk)
+
+
 SETTINGS: Mapping[str, Follow] = {
     "paused": _move_on,
     "depth": invalidate_for_settings,
@@ -120,5 +127,9 @@ SETTINGS: Mapping[str, Follow] = {
     "selected": reselect,
     "tags": start_or_end_tags,
     "rpo_seconds": _measure,
+    "object_replication": _bring,
+    "copying_paused": _bring,
+    "copy_workers": _bring,
+    "copy_bytes_per_second": _bring,
 }
 """By column."""

@@ -17,6 +17,10 @@ COLUMNS = {
     "branches": "selected",
     "tags": "tags",
     "rpo_seconds": "rpo_seconds",
+    "object_replication": "object_replication",
+    "copying_paused": "copying_paused",
+    "workers": "copy_workers",
+    "bytes_per_second": "copy_bytes_per_second",
 }
 """The settings by their names in the API, with their columns: those of `MirrorSettings` there."""
 

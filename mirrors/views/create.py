@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from core.bringing import ObjectReplication
 from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL
 from db import clock
@@ -44,12 +45,13 @@ def mirror_new(request: HttpRequest) -> HttpResponseBase:
     if "manifest" in request.POST:
         return _manifest(request, MirrorForm.typed(request.POST))
     if request.htmx.target in PARTS:
-        return _show_part(request, MirrorForm.typed(request.POST).plan, request.htmx.target)
+        plan, part = MirrorForm.typed(request.POST).plan, request.htmx.target
+        return _show_part(request, plan, part, writing="check" in request.POST)
     if "check" in request.POST:
         form = MirrorForm.typed(request.POST)
         found: dict[str, Any] = {}
         for part in PARTS:
-            found |= _found(request, form.plan, part)
+            found |= _found(request, form.plan, part, writing=True)
         return _show(request, form, **found)
     return _make(request, MirrorForm(request.POST))
 
@@ -98,26 +100,27 @@ def _show(request: HttpRequest, form: MirrorForm, status: int = 200, **parts: An
     return render(request, "mirrors/new.html", context, status=status)
 
 
-def _show_part(request: HttpRequest, plan: Plan, part: str) -> HttpResponse:
+def _show_part(request: HttpRequest, plan: Plan, part: str, *, writing: bool) -> HttpResponse:
     """What is wrong with a plan is an answer, too: a status of its own would keep it from being shown."""
-    return render(request, f"mirrors/_{part}.html", _found(request, plan, part) | _typed(request, plan))
+    found = _found(request, plan, part, writing=writing)
+    return render(request, f"mirrors/_{part}.html", found | _typed(request, plan))
 
 
 # --- what is found ----------------------------------------------------------------------------------------------------
 
 
-def _found(request: HttpRequest, plan: Plan, part: str) -> dict[str, Any]:
-    """What a part of the page tells of a plan, or why it was refused; nothing until the repository is named."""
+def _found(request: HttpRequest, plan: Plan, part: str, *, writing: bool = False) -> dict[str, Any]:
+    """What a part of the page tells of a plan, or why it was refused; nothing until the repository is named. `writing`:
+    what has to be tried at a store may be."""
     if not plan.source_repository and part != "picks":
         return {}
     try:
-        return PARTS[part](request.user, plan)
+        if part == "preflight":
+            found = preflight(actor=request.user, plan=plan, writing=writing)
+            return {"summary": of_what_is_typed(found, plan)}
+        return OTHER_PARTS[part](request.user, plan)
     except LakeMirrorError as error:
         return {f"{part}_refused": str(error)}
-
-
-def _checks(actor: Any, plan: Plan) -> dict[str, Any]:
-    return {"summary": of_what_is_typed(preflight(actor=actor, plan=plan), plan)}
 
 
 def _matches(actor: Any, plan: Plan) -> dict[str, Any]:
@@ -133,7 +136,8 @@ def _cost(actor: Any, plan: Plan) -> dict[str, Any]:
     return {"cost": preview, "not_counted": NOT_COUNTED, "plan": plan, "cost_as_of": clock.now()}
 
 
-PARTS = {"preflight": _checks, "matches": _matches, "cost": _cost, "picks": _picks}
+OTHER_PARTS = {"matches": _matches, "cost": _cost, "picks": _picks}
+PARTS = ("preflight", *OTHER_PARTS)
 """By the id on the page, which its template is named for."""
 
 
@@ -164,6 +168,7 @@ def creation_command(request: HttpRequest, plan: Plan) -> str:
     words += ["--source-region", plan.source_region if plan.source_region != config.current().region else "", *globs]
     words += ["--validation-depth", plan.depth] if plan.depth else []
     words += [option for option, given in (("--tags", plan.tags), ("--adopt", plan.adopt)) if given]
+    words += ["--object-replication", "managed"] if plan.managed else []
     return command(request.build_absolute_uri("/").rstrip("/"), "create", *words)
 
 
@@ -175,4 +180,5 @@ def _body(plan: Plan) -> dict[str, Any]:
         body["branches"] = {"include": list(plan.include), "exclude": list(plan.exclude)}
     lag = int(plan.rpo_seconds) if plan.rpo_seconds.isdecimal() else None
     more = {"tags": plan.tags, "adopt": plan.adopt, "validation_depth": plan.depth, "rpo_seconds": lag}
+    body |= {"object_replication": ObjectReplication.MANAGED.value} if plan.managed else {}
     return body | {name: value for name, value in more.items() if value}

@@ -7,13 +7,14 @@ from typing import Any
 
 from django import forms
 
+from core.bringing import ObjectReplication
 from core.mirroring.branch_selection import ALL
 from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
 from core.text.phrases import SHORT_ID
 from deployment import config
 from installations.region_usage import region_facts
 from mirrors.preflight.questions import Plan
-from mirrors.views.settings_form import DEPTHS
+from mirrors.views.settings_form import DEPTHS, REPLICATIONS
 from web.forms import ServiceForm, lines
 
 
@@ -35,7 +36,11 @@ class MirrorForm(ServiceForm):
     storage_namespace = forms.CharField(
         label="Storage namespace",
         max_length=2000,
-        help_text="Where your bucket replication puts the objects, like s3://bucket/lake; apart from the source's own.",
+        help_text="Where the objects go, like s3://bucket/lake; apart from the source's own. "
+        "With native replication, where your rule puts them.",
+    )
+    object_replication = forms.ChoiceField(
+        label="Object replication", choices=REPLICATIONS, initial=ObjectReplication.NATIVE.value, required=False
     )
 
     include = forms.CharField(
@@ -96,6 +101,7 @@ class MirrorForm(ServiceForm):
             include=tuple(lines(values["include"])) or ALL,
             exclude=tuple(lines(values["exclude"])),
             tags=bool(self["tags"].value()),
+            managed=values["object_replication"] == ObjectReplication.MANAGED,
             adopt=bool(self["adopt"].value()),
             depth=values["depth"],
             rpo_seconds=values["rpo_seconds"],
@@ -108,6 +114,7 @@ class MirrorForm(ServiceForm):
         include, exclude = (lines(given.pop(name)) for name in ("include", "exclude"))
         chosen = {"selected": {"include": include or list(ALL), "exclude": exclude}, "tags": given.pop("tags")}
         more = {name: given.pop(name) for name in ("depth", "rpo_seconds")}
+        chosen["object_replication"] = given.pop("object_replication") or ObjectReplication.NATIVE.value
         return given | {"settings": chosen | {name: value for name, value in more.items() if value}}
 
 

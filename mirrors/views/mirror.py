@@ -21,6 +21,7 @@ from db import clock
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.services import mirrors, settings
 from mirrors.status.branch_commits import BranchCommits, branch_commits
+from mirrors.status.copying import copying_of
 from mirrors.status.lag_panel import lag_panel
 from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_status
 from mirrors.status.tags import count_tags, tag_readings
@@ -64,6 +65,7 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
         "tags": tag_readings(mirror, amount=PAGE),
         "tags_number": count_tags(mirror),
         "panel": lag_panel(reading),
+        "copying": copying_of(mirror, now),
     }
     return show_tab(request, reading, "mirror", context)
 

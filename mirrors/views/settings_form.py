@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 
+from core.bringing import LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND, MOST_WORKERS, ObjectReplication
 from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL, OnUnselect, Selection
 from core.mirroring.object_check import Depth, Imported
@@ -23,6 +24,10 @@ DEPTHS = [
     (Depth.SIZE.value, "Presence and size"),
     (Depth.ETAG.value, "Presence, size and ETag"),
     (Depth.CONTENT.value, "Presence, size, ETag and content (objects are read)"),
+]
+REPLICATIONS = [
+    (ObjectReplication.NATIVE.value, "Native: the stores copy objects, by a bucket replication rule"),
+    (ObjectReplication.MANAGED.value, "Managed: LakeMirror copies objects, between any two S3 stores"),
 ]
 
 
@@ -59,6 +64,27 @@ class SettingsForm(ServiceForm):
     content_sample = forms.FloatField(
         label="Share of objects to read",
         help_text="Above 0, up to 1. Used when content is validated.",
+    )
+    object_replication = forms.ChoiceField(
+        label="Object replication",
+        choices=REPLICATIONS,
+        required=False,
+        help_text="Can be changed at any time. Nothing is copied twice.",
+    )
+    copying_paused = forms.BooleanField(label="Copying paused: objects are not copied", required=False)
+    copy_workers = forms.IntegerField(
+        label="Objects to copy at once",
+        required=False,
+        min_value=1,
+        max_value=MOST_WORKERS,
+        help_text="With managed replication.",
+    )
+    copy_bytes_per_second = forms.IntegerField(
+        label="Copy limit, in bytes per second",
+        required=False,
+        min_value=LEAST_BYTES_PER_SECOND,
+        max_value=MOST_BYTES_PER_SECOND,
+        help_text="With managed replication. Empty: no limit.",
     )
     imported = forms.ChoiceField(
         label="Imported objects",
@@ -113,6 +139,9 @@ class SettingsForm(ServiceForm):
     def changes(self) -> dict[str, Any]:
         """What was typed, by the column that it is for."""
         given = {name: self.cleaned_data[name] for name in values_of(Mirror()) if name not in ("include", "exclude")}
+        for name in ("object_replication", "copy_workers"):
+            if given[name] in (None, ""):  # of a form that did not have them yet
+                del given[name]
         return given | {"selected": self.selected}
 
     @property
@@ -163,6 +192,10 @@ def values_of(mirror: Mirror) -> dict[str, Any]:
         "tags": mirror.tags,
         "depth": mirror.depth,
         "content_sample": mirror.content_sample,
+        "object_replication": mirror.object_replication,
+        "copying_paused": mirror.copying_paused,
+        "copy_workers": mirror.copy_workers,
+        "copy_bytes_per_second": mirror.copy_bytes_per_second,
         "imported": mirror.imported,
         "repair_tampering": mirror.repair_tampering,
         "first_sync": mirror.first_sync,

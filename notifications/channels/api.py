@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from core.notifications.channels import ChannelKind
 from core.notifications.kinds import AlertKind, Severity
+from core.notifications.mail import LONGEST_ADDRESS, LONGEST_HOST, MOST_RECIPIENTS, Security
 from core.notifications.rules import AGAIN, LONGEST_PATTERN, MOST_PATTERNS
 from core.notifications.signing import DELIVERY, SIGNATURE
 from db import clock
@@ -61,8 +62,21 @@ def _patterns() -> serializers.ListField:
     )
 
 
+class MailServerSettings(serializers.Serializer):
+    """Where a channel of the kind `mail` hands its mail in. `port` follows from `security` unless it is given."""
+
+    host = ChannelText(max_length=LONGEST_HOST)
+    port = serializers.IntegerField(min_value=1, max_value=65535, required=False)
+    security = serializers.ChoiceField([one.value for one in Security], required=False)
+    username = ChannelText(max_length=LONGEST_ADDRESS, required=False, allow_blank=True)
+    sender = ChannelText(max_length=LONGEST_ADDRESS)
+    recipients = serializers.ListField(
+        child=ChannelText(max_length=LONGEST_ADDRESS), min_length=1, max_length=MOST_RECIPIENTS
+    )
+
+
 class ChannelSettings(serializers.Serializer):
-    """The body of PUT: all settings but the name; a secret that isn't given stays as it is."""
+    """The body of PUT: all settings but the name; a secret that isn't given stays as it is. The kind never changes."""
 
     kind = serializers.ChoiceField([kind.value for kind in ChannelKind], required=False)
     enabled = TrueOrFalse(required=False)
@@ -73,6 +87,8 @@ class ChannelSettings(serializers.Serializer):
     tell_again_seconds = serializers.ChoiceField(list(AGAIN), required=False)
     url = _text(required=False, write_only=True)
     signing_secret = _text(required=False, write_only=True)
+    password = _text(required=False, write_only=True)
+    mail = MailServerSettings(required=False)
 
 
 class ChannelCreation(ChannelSettings):
@@ -86,12 +102,14 @@ class ChannelTry(serializers.Serializer):
 
 
 class ChannelAnswer(serializers.Serializer):
-    """A channel without its secrets. `target`: scheme and host of its address; `waiting`: how many messages."""
+    """A channel without its secrets. `target`: scheme and host of a webhook, the scheme of an Apprise URL, or who gets
+    mail; `mail`: null for other kinds; `waiting`: how many messages."""
 
     name = serializers.CharField()
     kind = serializers.ChoiceField([kind.value for kind in ChannelKind])
     enabled = serializers.BooleanField()
     target = serializers.CharField()
+    mail = MailServerSettings(allow_null=True)
     least_severity = serializers.ChoiceField([one.value for one in Severity])
     kinds = many_texts()
     names = many_texts()
@@ -210,7 +228,8 @@ class ChannelDetail(APIView):
     def put(self, request: Request, channel: str) -> Response:
         """Replace its settings; a secret that isn't given stays. Needs auth:UpdateChannel on its ARN."""
         rbac.require(request.user, (UPDATE, channel_arn(channel)))
-        wish, secrets = wish_of({**body_of(ChannelSettings, request), "name": channel})
+        given = {"kind": find(channel).kind, **body_of(ChannelSettings, request), "name": channel}
+        wish, secrets = wish_of(given)
         if_match = seen(request.headers.get("If-Match", ""))
         return _answer(channel_update(actor=request.user, name=channel, wish=wish, secrets=secrets, seen=if_match))
 

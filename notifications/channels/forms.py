@@ -6,26 +6,31 @@ from typing import Any
 
 from django import forms
 
-from core.notifications.channels import LONGEST_SECRET, LONGEST_URL, ChannelSecrets, ChannelWish
+from core.errors import LakeMirrorError
+from core.notifications.channels import LONGEST_SECRET, LONGEST_URL, ChannelKind, ChannelSecrets, ChannelWish
 from core.notifications.kinds import AlertKind, Severity
+from core.notifications.mail import LONGEST_ADDRESS, LONGEST_HOST, MailServer, Security
 from core.notifications.rules import AGAIN, Rule
 from notifications.channels.services import etag_of
 from notifications.models import Channel
 from web.forms import ServiceForm, lines
 
-KEEPS = "Sealed in the database. Leave it empty to keep the one that is there."
-SECRETS = ("url", "signing_secret")
-
-
+KEEPS = "Stored encrypted. Leave empty to keep the current one."
+SECRETS = ("url", "apprise_url", "signing_secret", "password")
+KINDS = [
+    (ChannelKind.WEBHOOK.value, "Webhook: JSON, signed"),
+    (ChannelKind.MAIL.value, "Email: by an SMTP server"),
+    (ChannelKind.APPRISE.value, "Apprise: Slack, Teams, Telegram, PagerDuty, ntfy and others"),
+]
 SEVERITIES = [
-    (Severity.WARNING.value, "Everything"),
-    (Severity.ERROR.value, "Errors and what is critical"),
-    (Severity.CRITICAL.value, "Only what is critical: damage, tampering, drift"),
+    (Severity.WARNING.value, "Warning and above: everything"),
+    (Severity.ERROR.value, "Error and above"),
+    (Severity.CRITICAL.value, "Critical only: damage, tampering, drift"),
 ]
 
 
 def patterns(label: str, help_text: str) -> forms.CharField:
-    """Several patterns, one a line."""
+    """Several values, one per line."""
     widget = forms.Textarea(attrs={"rows": 2})
     return forms.CharField(label=label, required=False, max_length=20_000, widget=widget, help_text=help_text)
 
@@ -40,25 +45,38 @@ class ChannelForm(ServiceForm):
     """All of a channel, in the words of the API. `seen`: the settings that the form was made from."""
 
     name = forms.CharField(label="Name", max_length=63, help_text="Letters, digits, _ . and -, like on-call.")
-    url = secret(
-        "Address", "Where messages are posted to, like https://host/path. It is never shown again.", LONGEST_URL
-    )
+    kind = forms.ChoiceField(label="Kind", choices=KINDS, required=False, help_text="Can't be changed later.")
+    url = secret("URL", "Messages are posted here, like https://host/path. Never shown again.", LONGEST_URL)
     signing_secret = secret(
-        "Signing secret", "The receiver checks with it that messages are ours: 16 characters or more.", LONGEST_SECRET
+        "Signing secret", "16 characters or more. The receiver uses it to verify messages.", LONGEST_SECRET
     )
-    least_severity = forms.ChoiceField(label="Told of", choices=SEVERITIES)
+    apprise_url = secret("Apprise URL", "Like slack://TokenA/TokenB/TokenC. Never shown again.", LONGEST_URL)
+    host = forms.CharField(label="SMTP server", required=False, max_length=LONGEST_HOST, help_text="smtp.example.com")
+    security = forms.ChoiceField(
+        label="Encryption", required=False, choices=[(one.value, one.word) for one in Security]
+    )
+    port = forms.IntegerField(
+        label="Port", required=False, min_value=1, max_value=65535, help_text="Empty: 587, 465 or 25, by encryption."
+    )
+    username = forms.CharField(
+        label="User name", required=False, max_length=LONGEST_ADDRESS, help_text="Empty: no sign-in."
+    )
+    password = secret("Password", "Stored encrypted. Never shown again.", LONGEST_SECRET)
+    sender = forms.CharField(
+        label="From", required=False, max_length=LONGEST_ADDRESS, help_text="lakemirror@example.com"
+    )
+    recipients = patterns("To", "One address per line.")
+    least_severity = forms.ChoiceField(label="Minimum severity", choices=SEVERITIES)
     kinds = forms.MultipleChoiceField(
         label="Kinds",
         required=False,
         choices=[(kind.value, kind.word) for kind in AlertKind],
         widget=forms.CheckboxSelectMultiple,
-        help_text="None chosen: all.",
+        help_text="None selected: all kinds.",
     )
-    names = patterns("Mirrors and exports", "One pattern a line, like lake-* or an export's orders/main. Empty: all.")
-    regions = patterns("Regions", "One pattern a line, like eu-*. Empty: all.")
-    tell_again_seconds = forms.TypedChoiceField(
-        label="Told again while it lasts", coerce=int, choices=list(AGAIN.items())
-    )
+    names = patterns("Mirrors and exports", "One pattern per line: lake-*, or orders/main for an export. Empty: all.")
+    regions = patterns("Regions", "One pattern per line, like eu-*. Empty: all.")
+    tell_again_seconds = forms.TypedChoiceField(label="Remind while open", coerce=int, choices=list(AGAIN.items()))
     enabled = forms.BooleanField(label="Enabled", required=False, initial=True)
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -72,6 +90,7 @@ class ChannelForm(ServiceForm):
         """The settings as they are."""
         values = {
             "name": row.name,
+            "kind": row.kind,
             "enabled": row.enabled,
             "least_severity": row.least_severity,
             "kinds": row.kinds,
@@ -80,11 +99,15 @@ class ChannelForm(ServiceForm):
             "tell_again_seconds": row.tell_again_seconds,
             "seen": etag_of(row),
         }
-        return cls(initial=values).pinned()
+        server = row.mail_server.fields if row.mail else {}
+        server |= {"recipients": "\n".join(server["recipients"])} if server else {}
+        return cls(initial=values | server).pinned(row.kind)
 
-    def pinned(self) -> ChannelForm:
-        """Of one that is there: its name stays, and its secrets unless others are typed."""
-        self.fields["name"].disabled = True
+    def pinned(self, kind: str) -> ChannelForm:
+        """Of one that is there: name and kind stay, and its secrets unless others are typed."""
+        self.initial["kind"] = kind
+        for name in ("name", "kind"):
+            self.fields[name].disabled = True
         for name in SECRETS:
             self.fields[name].help_text = KEEPS
         return self
@@ -100,9 +123,33 @@ class ChannelForm(ServiceForm):
             regions=tuple(lines(given["regions"])),
             tell_again_seconds=given["tell_again_seconds"],
         )
-        return ChannelWish(given["name"], enabled=given["enabled"], rule=rule)
+        return ChannelWish(given["name"], self._kind, given["enabled"], rule, self._mail)
 
     @property
     def secrets(self) -> ChannelSecrets:
-        """What was typed of them."""
-        return ChannelSecrets(self.cleaned_data["url"], self.cleaned_data["signing_secret"])
+        """What was typed of them; what belongs to another kind is left out, for its fields are not shown."""
+        given = self.cleaned_data
+        if self._kind == ChannelKind.MAIL:
+            return ChannelSecrets(password=given["password"])
+        if self._kind == ChannelKind.APPRISE:
+            return ChannelSecrets(given["apprise_url"])
+        return ChannelSecrets(given["url"], given["signing_secret"])
+
+    @property
+    def _kind(self) -> str:
+        return str(self.cleaned_data["kind"] or ChannelKind.WEBHOOK)
+
+    @property
+    def _mail(self) -> MailServer | None:
+        if self._kind != ChannelKind.MAIL:
+            return None
+        given = {name: self.cleaned_data[name] for name in ("host", "port", "username", "sender")}
+        security = self.cleaned_data["security"] or Security.STARTTLS.value
+        return MailServer.of(given | {"security": security, "recipients": lines(self.cleaned_data["recipients"])})
+
+    def refuse(self, error: LakeMirrorError) -> None:
+        """The address of an Apprise channel has a field of its own here."""
+        if error.field == "url" and self._kind == ChannelKind.APPRISE:
+            self.add_error("apprise_url", str(error))
+        else:
+            super().refuse(error)

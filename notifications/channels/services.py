@@ -12,18 +12,20 @@ from uuid import uuid4
 
 from django.db import IntegrityError, transaction
 
+from adapters.apprise import sending as apprise
 from audit.verbs import Verb
 from core.access.policies import auth_arn
-from core.errors import Conflict, NotFound, Stale, Unreadable
-from core.notifications.channels import ChannelSecrets, ChannelWish, check_channel
+from core.errors import Conflict, Invalid, NotFound, Stale, Unreadable
+from core.notifications.channels import ChannelKind, ChannelSecrets, ChannelWish, check_channel
+from core.notifications.mail import MailServer
 from core.notifications.rules import Rule
 from db import clock
 from db.resealing import reseal
 from deployment import config
 from jobs import duties
-from notifications.delivery import Outcome, send
 from notifications.models import Channel
 from notifications.outbox import DUTY
+from notifications.senders import Message, Outcome, send
 from rbac import services as rbac
 from web.etags import ANYTHING, Seen
 
@@ -54,7 +56,7 @@ def channel_create(*, actor: Any, wish: ChannelWish, secrets: ChannelSecrets) ->
     """Add one; it hears of what happens from now on. Raises Denied, Invalid and Conflict."""
     right = (CREATE, channel_arn(wish.name))
     rbac.require(actor, right)
-    check_channel(wish, secrets, new=True, private=_private())
+    _check(wish, secrets, new=True)
     row = Channel(changed_at=clock.now())
     row.put(wish, secrets)
     try:
@@ -74,11 +76,12 @@ def channel_update(
     right = (UPDATE, channel_arn(name))
     rbac.require(actor, right)
     wish = replace(wish, name=name)
-    check_channel(wish, secrets, new=False, private=_private())
+    kept = _kept(find(name), wish, secrets)
+    _check(wish, replace(secrets, password=kept), new=False)
     with transaction.atomic():
         row = _locked(name, seen)
         before = _shown(row)
-        row.put(wish, _merged(row, secrets))
+        row.put(wish, _merged(row, wish, secrets))
         after = _shown(row) | {field: "changed" for field, given in asdict(secrets).items() if given}
         if changed := {field: value for field, value in after.items() if before.get(field) != value}:
             row.version, row.changed_at = row.version + 1, clock.now()
@@ -102,7 +105,7 @@ def channel_test(*, actor: Any, name: str) -> Outcome:
     """Send a message now that says that it is a test, also by one that is disabled. Raises Denied and NotFound, and
     nothing for what is wrong with the receiver."""
     rbac.require(actor, (TEST, channel_arn(name)))
-    return send(find(name), str(uuid4()), "test", clock.now(), None)
+    return send(find(name), Message(str(uuid4()), "test", clock.now(), None))
 
 
 def rotate() -> tuple[list[str], list[str], list[Unreadable]]:
@@ -132,9 +135,31 @@ def _locked(name: str, seen: Seen) -> Channel:
     return row
 
 
-def _merged(row: Channel, given: ChannelSecrets) -> ChannelSecrets:
+def _check(wish: ChannelWish, secrets: ChannelSecrets, *, new: bool) -> None:
+    check_channel(wish, secrets, new=new, private=_private())
+    if wish.kind == ChannelKind.APPRISE and secrets.url:
+        apprise.check(secrets.url, private=_private())
+
+
+def _kept(row: Channel, wish: ChannelWish, given: ChannelSecrets) -> str:
+    """The password that is to hold: the old one goes to no other server than it was given for. Raises Invalid."""
+    if wish.kind != row.kind:
+        hint = "Create another channel, and delete this one"
+        raise Invalid(f"a channel of the kind {row.kind} stays one", field="kind", hint=hint)
+    if given.password or wish.mail is None or not wish.mail.username:
+        return given.password
+    old, new = row.mail_server, wish.mail
+    if (old.host, old.port, old.security, old.username) != (new.host, new.port, new.security, new.username):
+        hint = "Type it again, or leave server and user name as they were"
+        raise Invalid("the old password is for another server or user", field="password", hint=hint)
+    return row.secrets().password
+
+
+def _merged(row: Channel, wish: ChannelWish, given: ChannelSecrets) -> ChannelSecrets:
     """The secrets that hold from now on. Raises Unreadable if one is to stay that can't be opened."""
-    if given.url and given.signing_secret:
+    if wish.kind == ChannelKind.MAIL:
+        return ChannelSecrets(password=_kept(row, wish, given))
+    if all(getattr(given, field) for field in ChannelKind(wish.kind).secrets):
         return given
     old = row.secrets()
     return ChannelSecrets(given.url or old.url, given.signing_secret or old.signing_secret)
@@ -143,12 +168,15 @@ def _merged(row: Channel, given: ChannelSecrets) -> ChannelSecrets:
 def _shown(row: Channel) -> dict[str, Any]:
     """What the audit may have of it."""
     shown = asdict(row.wish)
-    return shown | shown.pop("rule") | {"target": row.target}
+    rule, mail = shown.pop("rule"), shown.pop("mail") or {}
+    return shown | rule | mail | {"target": row.target}
 
 
 def wish_of(values: Mapping[str, Any]) -> tuple[ChannelWish, ChannelSecrets]:
     """Settings and secrets from a body, which names the secrets with the rest."""
     given = dict(values)
-    secrets = ChannelSecrets(given.pop("url", ""), given.pop("signing_secret", ""))
+    secrets = ChannelSecrets(*(given.pop(field, "") for field in ("url", "signing_secret", "password")))
+    mail = given.pop("mail", None)
     of_rule = {field.name: given.pop(field.name) for field in fields(Rule) if field.name in given}
-    return ChannelWish(**given, rule=Rule(**of_rule)), secrets
+    server = MailServer.of(mail) if mail is not None else None
+    return ChannelWish(**given, rule=Rule(**of_rule), mail=server), secrets

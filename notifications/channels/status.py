@@ -28,31 +28,32 @@ class ChannelReading:
         if not self.channel.enabled:
             return "Disabled"
         if self.last is None:
-            return "Nothing sent yet"
-        return {"sent": "In order", "waiting": "Retrying", "given_up": "Failed"}[self.last.state]
+            return "No messages yet"
+        return {"sent": "OK", "waiting": "Retrying", "given_up": "Failed"}[self.last.state]
 
     @property
     def rule(self) -> str:
         """What it is told, in words."""
         rule = self.channel.rule
-        parts = [
-            f"{Severity(rule.least_severity).word} and worse" if rule.least_severity != "warning" else "Everything"
-        ]
-        parts += [f"of the kinds {', '.join(rule.kinds)}"] if rule.kinds else []
-        parts += [f"of {', '.join(rule.names)}"] if rule.names else []
+        severity = Severity(rule.least_severity).word
+        parts = [f"{severity} and above" if rule.least_severity != Severity.WARNING else "all alerts"]
+        if severity == Severity.CRITICAL.word:
+            parts = ["critical only"]
+        parts += [f"of kind {', '.join(rule.kinds)}"] if rule.kinds else []
+        parts += [f"about {', '.join(rule.names)}"] if rule.names else []
         parts += [f"in {', '.join(rule.regions)}"] if rule.regions else []
-        again = f"; told again {AGAIN[rule.tell_again_seconds].lower()}" if rule.tell_again_seconds in AGAIN else ""
+        again = f"; reminders {AGAIN[rule.tell_again_seconds].lower()}" if rule.tell_again_seconds in AGAIN else ""
         return " ".join(parts) + (again if rule.tell_again_seconds else "")
 
     @property
     def tone(self) -> str:
         """That word's colour."""
-        return {"In order": "good", "Retrying": "warn", "Failed": "bad"}.get(self.word, "quiet")
+        return {"OK": "good", "Retrying": "warn", "Failed": "bad"}.get(self.word, "quiet")
 
     @property
     def icon(self) -> str:
         """The icon that goes with it."""
-        icons = {"In order": "check", "Retrying": "retry", "Failed": "cross", "Disabled": "pause"}
+        icons = {"OK": "check", "Retrying": "retry", "Failed": "cross", "Disabled": "pause"}
         return icons.get(self.word, "clock")
 
 
@@ -75,6 +76,7 @@ def channel_json(reading: ChannelReading) -> dict[str, Any]:
         "kind": channel.kind,
         "enabled": channel.enabled,
         "target": channel.target,
+        "mail": channel.mail or None,
         "least_severity": channel.least_severity,
         "kinds": channel.kinds,
         "names": channel.names,

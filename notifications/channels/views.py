@@ -63,7 +63,7 @@ def channel_new(request: HttpRequest) -> HttpResponse:
     except LakeMirrorError as error:
         form.refuse(error)
         return _show_form(request, form, int(status_of(error) or 500))
-    messages.success(request, f"{row.name} is created, and hears of what happens from now on. Test it now.")
+    messages.success(request, f"Channel {row.name} created. Send a test message to check it.")
     return redirect("channel", row.name)
 
 
@@ -76,7 +76,7 @@ def channel_edit(request: HttpRequest, channel: str) -> HttpResponse:
     if request.method != "POST":
         return _show_form(request, ChannelForm.of(row), channel=row)
     rbac.require(request.user, (UPDATE, channel_arn(row.name)))
-    form = ChannelForm(request.POST, initial={"name": row.name}).pinned()
+    form = ChannelForm(request.POST, initial={"name": row.name}).pinned(row.kind)
     if not form.is_valid():
         return _show_form(request, form, 400, channel=row)
     seen = Seen(frozenset({form.cleaned_data["seen"]}))
@@ -87,7 +87,7 @@ def channel_edit(request: HttpRequest, channel: str) -> HttpResponse:
     except LakeMirrorError as error:
         form.refuse(error)
         return _show_form(request, form, int(status_of(error) or 500), channel=row)
-    messages.success(request, f"{row.name} is saved.")
+    messages.success(request, f"Channel {row.name} saved.")
     return redirect("channel", row.name)
 
 
@@ -98,9 +98,9 @@ def channel_tested(request: HttpRequest, channel: str) -> HttpResponse:
     row = find(channel)
     outcome = services.channel_test(actor=request.user, name=row.name)
     if outcome.taken:
-        messages.success(request, f"Tested: {row.name} took the message in {outcome.seconds:.1f} s ({outcome.answer}).")
+        messages.success(request, f"Test message accepted in {outcome.seconds:.1f} s ({outcome.answer}).")
     else:
-        messages.error(request, f"Tested: {row.name} did not take the message. {outcome.answer}")
+        messages.error(request, f"Test message not accepted: {outcome.answer}")
     return redirect("channel", row.name)
 
 
@@ -114,7 +114,7 @@ def channel_deleted(request: HttpRequest, channel: str) -> HttpResponse:
         [reading] = channel_readings([row])
         return render(request, "notifications/channel_delete.html", SECTION | {"reading": reading, "channel": row})
     services.channel_delete(actor=request.user, name=row.name, reason=request.POST.get("reason", "")[:1000])
-    messages.success(request, f"{row.name} is deleted.")
+    messages.success(request, f"Channel {row.name} deleted.")
     return redirect("notifications")
 
 

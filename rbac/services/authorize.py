@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 def require(user: Any, *needs: tuple[str, str]) -> None:
     """Return if the user has every (action, ARN); NotSignedIn for nobody, Denied naming the first that is missing."""
     if not getattr(user, "is_authenticated", False):
-        raise NotSignedIn("sign in, or send an access key id and its secret by HTTP Basic")
+        raise NotSignedIn("no credentials: send an access key id and its secret by HTTP Basic, or sign in")
     for need in needs:
         _require_one(user, [need])
 

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from core.bringing import SMALL_BYTES
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.content_proof import Proof, Prover, Refusals, tell_notes
 from core.mirroring.object_check import Depth, Reason
+from spark_jobs.check.bring import Bringer, bring_group, lacking_bytes, mover_of
 from spark_jobs.check.presence import BulkStore, Looker
 from spark_jobs.check.ranges import KeptRanges, OpenedRange, RangeReader
 from spark_jobs.check.settings import CheckSettings, source_of, store_of
-from spark_jobs.tasks import ahead, error_detail, spread, sql_type
+from spark_jobs.tasks import ahead, failed_row, spread, sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,6 +49,9 @@ CHECK_COLUMNS = pa.schema(
         ("min_key", pa.binary()),
         ("max_key", pa.binary()),
         ("looked", pa.binary()),
+        ("lacking", pa.int64()),
+        ("copied", pa.int64()),
+        ("copied_bytes", pa.int64()),
     ]
 )
 """A row per finding; columns that are not of its kind are null.
@@ -59,7 +64,11 @@ of its own, else it lies below the namespace, whatever it looks like.
 it, in UTF-8) that was not left out on account of a base, be it looked for or barred as imported; ascending, each once,
 as little-endian uint32. A range whose file can't be used has none: b"".
 
-'failed' (in DataFrames only): a task had to give up, `reason` is the class of core.errors."""
+'bringing' (where the check brings what is missing): so many objects more were found missing (`lacking`), and brought
+(`copied`, of `copied_bytes`), since the last such row. 'left': there was no time to bring all of this range; nothing is
+said of it.
+
+'failed' (not from `check_batch`): a task had to give up, `reason` is the class of core.errors."""
 
 WORK_COLUMNS = pa.schema([("range_id", pa.string()), ("base_ids", pa.list_(pa.string()))])
 
@@ -69,6 +78,7 @@ Work = tuple[str, Sequence[str]]
 TASKS_WANTED = 8
 RANGES_PER_TASK = 16
 RANGES_AT_ONCE = 64
+BROUGHT_AT_ONCE = 5000
 COLLECT_AFTER = 50_000
 SMALL_LOOKS = 1000
 KEPT_ENTRIES = 300_000
@@ -82,15 +92,29 @@ _APPEALABLE = {Reason.SIZE, Reason.ETAG}
 
 def check(spark: SparkSession, work: Iterable[Work] | DataFrame, settings: CheckSettings) -> DataFrame:
     """Rows of CHECK_COLUMNS for the ranges of `work` (a DataFrame: of WORK_COLUMNS). Lazy, like every DataFrame."""
-    frame = work if hasattr(work, "mapInArrow") else _spread(spark, list(work), settings)
-    return frame.mapInArrow(functools.partial(check_task, settings=settings), sql_type(CHECK_COLUMNS))
+    tasks = TASKS_WANTED
+    if hasattr(work, "mapInArrow"):
+        frame = work
+    else:
+        pieces = list(work)
+        frame, tasks = _spread(spark, pieces, settings), min(tasks, _tasks(len(pieces), settings))
+    shared = replace(settings, bring=settings.bring and settings.bring.shared(tasks))
+    return frame.mapInArrow(functools.partial(check_task, settings=shared), sql_type(CHECK_COLUMNS))
 
 
 def _spread(spark: SparkSession, work: Sequence[Work], settings: CheckSettings) -> DataFrame:
     """A row per range: neighbours in one task, for they share listings, and each task in a partition of its own."""
-    size = settings.ranges_per_task or max(1, min(RANGES_PER_TASK, -(-len(work) // TASKS_WANTED)))
+    size = _ranges_per_task(len(work), settings)
     rows = [(range_id, list(base_ids)) for range_id, base_ids in work]
     return spread(spark, [rows[at : at + size] for at in range(0, len(rows), size)], WORK_COLUMNS)
+
+
+def _ranges_per_task(ranges: int, settings: CheckSettings) -> int:
+    return settings.ranges_per_task or max(1, min(RANGES_PER_TASK, -(-ranges // TASKS_WANTED)))
+
+
+def _tasks(ranges: int, settings: CheckSettings) -> int:
+    return max(1, -(-ranges // _ranges_per_task(ranges, settings)))
 
 
 def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> Iterator[pa.RecordBatch]:
@@ -99,9 +123,7 @@ def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> It
     try:
         yield from check_batch(work, settings)
     except LakeMirrorError as error:
-        yield _to_batch(
-            [{"kind": "failed", "reason": type(error).__name__, "detail": error_detail(error, settings.region)}]
-        )
+        yield _to_batch([failed_row(error, settings.region)])
 
 
 def load_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -123,16 +145,35 @@ def check_batch(
     """
     used = store_of(settings) if store is None else store
     refusals = Refusals(used, settings.namespace)
-    reader = RangeReader(used, settings, refusals)
     counted = used.requests
-    with _collecting_less(), ThreadPoolExecutor(settings.threads) as pool:
+    with _collecting_less(), ThreadPoolExecutor(settings.threads) as pool, _bringing(settings) as bringer:
+        reader = RangeReader(used, settings, refusals, source=bringer)
         looker = _looker(used, pool, settings, refusals)
-        opened = ahead(work, lambda item: reader.open(*item))
-        for group in _groups(opened, settings.looked_up_at_once):
-            rows = _rows(group, _look(group, looker))
+        most = settings.looked_up_at_once if bringer is None else min(BROUGHT_AT_ONCE, settings.looked_up_at_once)
+        for group in _groups(ahead(work, lambda item: reader.open(*item)), most):
+            proofs = _look(group, looker)
+            if bringer is not None:
+                yield from map(_to_batch, bring_group(group, proofs, bringer, looker))
+            rows = _rows(group, proofs)
             _share_requests(rows, used.requests - counted)
             counted = used.requests
             yield _to_batch(rows)
+        if bringer is not None and bringer.failure is not None:
+            raise bringer.failure
+
+
+@contextmanager
+def _bringing(settings: CheckSettings) -> Iterator[Bringer | None]:
+    """What brings, if the check does."""
+    source = None if settings.bring is None else source_of(settings)
+    if source is None or settings.source is None:
+        yield None
+        return
+    bringer = Bringer(mover_of(settings), settings, Refusals(source, settings.source.namespace))
+    try:
+        yield bringer
+    finally:
+        bringer.close()
 
 
 @contextmanager
@@ -154,17 +195,25 @@ def check_small(work: Sequence[Work], settings: CheckSettings, store: BulkStore)
     if settings.depth == Depth.CONTENT:
         return None
     counted, refusals = store.requests, Refusals(store, settings.namespace)
-    reader = RangeReader(store, settings, refusals, _KEPT)
-    opened = list(ahead(work, lambda item: reader.open(*item)))
-    if sum(each.looked_up for each in opened) > SMALL_LOOKS:
-        return None
-    with ThreadPoolExecutor(settings.threads) as pool:
+    with ThreadPoolExecutor(settings.threads) as pool, _bringing(settings) as bringer:
+        reader = RangeReader(store, settings, refusals, _KEPT, bringer)
+        opened = list(ahead(work, lambda item: reader.open(*item)))
+        if sum(each.looked_up for each in opened) > SMALL_LOOKS:
+            return None
         looker = _looker(store, pool, replace(settings, source=None), refusals)
-        rows = _rows(opened, _look(opened, looker))
+        proofs = _look(opened, looker)
+        told: list[dict[str, Any]] = []
+        if bringer is not None:
+            if lacking_bytes(opened, proofs, bringer) > SMALL_BYTES:
+                return None
+            told = [row for rows in bring_group(opened, proofs, bringer, looker) for row in rows]
+        rows = _rows(opened, proofs)
     if any(row.get("reason") in _APPEALABLE for row in rows):
         return None
     _share_requests(rows, store.requests - counted)
-    return _to_batch(rows).to_pylist()
+    failed = [] if bringer is None or bringer.failure is None else [failed_row(bringer.failure, settings.region)]
+    told_of: list[Mapping[str, Any]] = _to_batch([*told, *rows, *failed]).to_pylist()
+    return told_of
 
 
 def _looker(store: BulkStore, pool: ThreadPoolExecutor, settings: CheckSettings, refusals: Refusals) -> Looker:
@@ -195,21 +244,26 @@ def _groups(ranges: Iterable[OpenedRange], most: int) -> Iterator[list[OpenedRan
         yield group
 
 
-def _look(group: Sequence[OpenedRange], looker: Looker) -> list[list[dict[str, Any]]]:
-    """For each range the problems that a look at the store shows; how others passed is among its notes."""
+def _look(group: Sequence[OpenedRange], looker: Looker) -> list[list[Proof]]:
+    """For each range what a look at the store shows of its objects."""
     proofs = iter(looker.proofs([expected for opened in group for expected in opened.expected()]))
-    return [_problems(opened, list(islice(proofs, opened.looked_up))) for opened in group]
+    return [list(islice(proofs, opened.looked_up)) for opened in group]
 
 
 def _problems(opened: OpenedRange, proofs: Sequence[Proof]) -> list[dict[str, Any]]:
+    """What is wrong of a range's objects; how others passed is among its notes."""
     opened.notes += tell_notes(proof.note for proof in proofs if proof.note)
     return [opened.problem(at, *proof.verdict) for at, proof in enumerate(proofs) if proof.verdict]
 
 
-def _rows(group: Sequence[OpenedRange], looked_problems: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _rows(group: Sequence[OpenedRange], proofs: Sequence[Sequence[Proof]]) -> list[dict[str, Any]]:
     """Each range's problems, then its own row."""
     rows: list[dict[str, Any]] = []
-    for opened, problems in zip(group, looked_problems, strict=True):
+    for opened, own in zip(group, proofs, strict=True):
+        if opened.late:
+            rows.append({"kind": "left", "range_id": opened.range_id})
+            continue
+        problems = _problems(opened, own)
         rows += opened.problems + problems
         rows.append(
             {
@@ -231,7 +285,7 @@ def _rows(group: Sequence[OpenedRange], looked_problems: Sequence[list[dict[str,
 def _share_requests(rows: Iterable[dict[str, Any]], requests: int) -> None:
     """Requests served all ranges of a group: each range's row bears an equal share, the first one the rest."""
     ranges = [row for row in rows if row["kind"] == "range"]
-    share, rest = divmod(requests, len(ranges))
+    share, rest = divmod(requests, max(1, len(ranges)))
     for row in ranges:
         row["s3_requests"] = share + rest
         rest = 0

@@ -83,6 +83,13 @@ class Looker:
             proofs[at] = proof
         return proofs
 
+    def judge(self, info: ObjectInfo, entry: Expected) -> Proof:
+        """Whether an object that was just written there is the one that is expected."""
+        proof = self._judged(info, entry)
+        if self.prover is not None and (proof.verdict or self._is_read(entry)):
+            return self._settle(self.prover, proof, entry, info)
+        return proof
+
     def _look(self, expected: Sequence[Expected]) -> tuple[dict[str, Seen], list[Proof]]:
         """What the store says of each address, and what that says of each object."""
         seen, sure = self._glance(dict.fromkeys(entry.uri for entry in expected))

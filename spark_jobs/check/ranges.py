@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import LakeMirrorError, NotFound
+from core.exporting.deadline import Late
 from core.mirroring.content_proof import Refusals
 from core.mirroring.object_check import IN_S3, Reason, What, is_refusal
 from graveler.columns import is_full
@@ -31,11 +32,15 @@ _SHOWN = ["path", *_NAMED]
 _CHECKSUMS = np.dtype("<u4")
 
 
+FileBytes = bytes
+
+
 @dataclass(slots=True)
 class OpenedRange:
     """A range that was read: `wanted` is what is left to look up; some problems show without a look.
 
-    `min_key` and `max_key` are its first and last path; `looked` as CHECK_COLUMNS tells it.
+    `min_key` and `max_key` are its first and last path; `looked` as CHECK_COLUMNS tells it. `unwritten` is its file, if
+    that came from the source and is to be written here; `late`: there was no time for it.
     """
 
     range_id: str
@@ -47,6 +52,8 @@ class OpenedRange:
     wanted: pa.RecordBatch | None = None
     problems: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unwritten: FileBytes | None = None
+    late: bool = False
 
     @property
     def looked_up(self) -> int:
@@ -58,6 +65,11 @@ class OpenedRange:
         if self.wanted is None:
             return []
         return list(map(Expected, *(self.wanted.column(name).to_pylist() for name in ("uri", "size", "etag"))))
+
+    def without_file(self, prefix: str, reason: str, detail: str) -> dict[str, Any]:
+        """A problem row about the range's own file."""
+        row = {"kind": "problem", "range_id": self.range_id, "path": b"", "full": False}
+        return {**row, "address": f"{prefix}/{self.range_id}", "reason": str(reason), "detail": detail}
 
     def problem(self, at: int, reason: str, detail: str) -> dict[str, Any]:
         """A problem row about the entry at this place of `wanted`."""
@@ -96,31 +108,73 @@ class KeptRanges:
                 self._batches.popitem(last=False)
 
 
+class FromSource(Protocol):
+    """Gives a range's file as the source has it. May raise what keeps it from that, or Late."""
+
+    late: bool
+
+    def range_file(self, range_id: str) -> bytes: ...
+
+
 class RangeReader:
-    """Reads ranges of one destination, what is `kept` of bases only once."""
+    """Reads ranges of one destination, what is `kept` of bases only once. A `source` gives what is not there."""
 
     def __init__(
-        self, store: BulkStore, settings: CheckSettings, refusals: Refusals, cache: KeptRanges | None = None
+        self,
+        store: BulkStore,
+        settings: CheckSettings,
+        refusals: Refusals,
+        cache: KeptRanges | None = None,
+        source: FromSource | None = None,
     ) -> None:
         self._store, self._settings, self._refusals, self._cache = store, settings, refusals, cache
+        self._source = source
         self._base = functools.lru_cache(maxsize=BASES_KEPT)(self._read_base)
         self._one_at_a_time = threading.Lock()
 
     def open(self, range_id: str, base_ids: Sequence[str]) -> OpenedRange:
         """A range without what its base ranges name. One whose file is missing, damaged or refused is a problem."""
         opened = OpenedRange(range_id)
-        try:
-            columns = self._columns(range_id)
-        except NotFound:
-            return self._broken(opened, Reason.RANGE_MISSING, "the range's file is not at the destination")
-        except FormatError as error:
-            return self._broken(opened, Reason.RANGE_DAMAGED, str(error))
-        except LakeMirrorError as error:
-            return self._broken(opened, *self._refusals.of_key(error, What.RANGE))
+        opened.late = self._source is not None and self._source.late
+        columns = None if opened.late else self._columns_of(opened)
+        if columns is None:
+            return opened
         opened.entries, opened.bytes = columns.num_rows, pc.sum(columns.column("size")).as_py() or 0
         opened.min_key, opened.max_key = _ends(columns.column("path"))
         self._plan(opened, columns, base_ids)
         return opened
+
+    def _columns_of(self, opened: OpenedRange) -> pa.RecordBatch | None:
+        """What the file says, or None, with the problem noted."""
+        try:
+            return self._columns(opened.range_id)
+        except NotFound:
+            return self._brought(opened, Reason.RANGE_MISSING, "the range's file is not at the destination")
+        except FormatError as error:
+            return self._brought(opened, Reason.RANGE_DAMAGED, str(error))
+        except LakeMirrorError as error:
+            self._broken(opened, *self._refusals.of_key(error, What.RANGE))
+            return None
+
+    def _brought(self, opened: OpenedRange, reason: Reason, detail: str) -> pa.RecordBatch | None:
+        """The same by the source's file, if there is one that gives it."""
+        if self._source is None:
+            self._broken(opened, reason, detail)
+            return None
+        try:
+            data = self._source.range_file(opened.range_id)
+            columns = self._parsed(opened.range_id, data, f"the source's file of {opened.range_id}")
+        except Late:
+            opened.late = True
+            return None
+        except NotFound:
+            self._broken(opened, reason, f"{detail}; the source does not have it either")
+            return None
+        except (FormatError, LakeMirrorError) as error:
+            self._broken(opened, reason, f"{detail}; it can't be copied: {error}")
+            return None
+        opened.unwritten = data
+        return columns
 
     def _plan(self, opened: OpenedRange, columns: pa.RecordBatch, base_ids: Sequence[str]) -> None:
         """Sets `wanted` and `looked`; what is imported is judged whether a base names it or not."""
@@ -150,7 +204,10 @@ class RangeReader:
 
     def _columns(self, range_id: str) -> pa.RecordBatch:
         uri = self._settings.metadata_uri(range_id)
-        columns = read_range_columns(self._store.get(uri), expected_id=range_id, file=uri)
+        return self._parsed(range_id, self._store.get(uri), uri)
+
+    def _parsed(self, range_id: str, data: bytes, file: str) -> pa.RecordBatch:
+        columns = read_range_columns(data, expected_id=range_id, file=file)
         columns = columns.append_column("full", is_full(columns))
         if self._cache is not None:
             self._cache.put(range_id, columns)
@@ -173,11 +230,8 @@ class RangeReader:
             return None, f"base range {base_id} can't be read: not built upon ({error.message})"
         return columns.select(_NAMED), ""
 
-    def _broken(self, opened: OpenedRange, reason: Reason, detail: str) -> OpenedRange:
-        address = f"{self._settings.metadata_prefix}/{opened.range_id}"
-        row = {"kind": "problem", "range_id": opened.range_id, "path": b"", "address": address, "full": False}
-        opened.problems.append({**row, "reason": str(reason), "detail": detail})
-        return opened
+    def _broken(self, opened: OpenedRange, reason: Reason, detail: str) -> None:
+        opened.problems.append(opened.without_file(self._settings.metadata_prefix, reason, detail))
 
 
 def checksums(addresses: Sequence[pa.Array]) -> bytes:

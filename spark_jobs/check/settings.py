@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 
 from adapters.s3.fast_store import FastObjectStore
-from adapters.s3.store_keys import keys_of
+from adapters.s3.store_keys import StoreKeys, keys_of
+from core.bringing import DEFAULT_WORKERS
 from core.mirroring.object_check import Depth, Imported
 from core.store_access import DIRECT, StoreAccess
 
@@ -27,11 +28,26 @@ class StoreLocation:
 
 
 @dataclass(frozen=True, slots=True)
+class Bring:
+    """What is missing is brought from the source until `until` (Unix time): `workers` objects at once, at most so many
+    bytes a second (0: any number), both for all tasks of a job together."""
+
+    until: float
+    workers: int = DEFAULT_WORKERS
+    bytes_per_second: float = 0.0
+
+    def shared(self, tasks: int) -> Bring:
+        """What one of so many tasks may do of it."""
+        return replace(self, workers=max(1, self.workers // tasks), bytes_per_second=self.bytes_per_second / tasks)
+
+
+@dataclass(frozen=True, slots=True)
 class CheckSettings(StoreLocation):
     """A destination and how deep to look.
 
     `source` decides where an entry doesn't; `sample`: the share of objects that depth `content` reads;
-    `page_worth`: as many HEADs as a page of LIST may cost; `looked_up_at_once`: objects that share listings in a task.
+    `page_worth`: as many HEADs as a page of LIST may cost; `looked_up_at_once`: objects that share listings in a task;
+    `bring`: what is missing is brought, by whom and until when.
     """
 
     depth: str = Depth.ETAG.value
@@ -45,6 +61,7 @@ class CheckSettings(StoreLocation):
     tries: int = 4
     ranges_per_task: int = 0
     looked_up_at_once: int = 200_000
+    bring: Bring | None = None
 
     def uri_of(self, address: str) -> str:
         """Where a relative address lies."""
@@ -57,7 +74,7 @@ class CheckSettings(StoreLocation):
 
 def store_of(settings: CheckSettings) -> FastObjectStore:
     """The destination's store, one client per process. Credentials come from the environment."""
-    return store_at(_place(settings), settings.tries, settings.threads + 4)
+    return store_at(place_of(settings), settings.tries, settings.threads + 4)
 
 
 def source_of(settings: CheckSettings) -> FastObjectStore | None:
@@ -65,7 +82,18 @@ def source_of(settings: CheckSettings) -> FastObjectStore | None:
     return None if settings.source is None else store_at(settings.source, settings.tries, settings.threads + 4)
 
 
-def _place(settings: CheckSettings) -> StoreLocation:
+def is_one_store(source: StoreLocation, destination: StoreLocation) -> bool:
+    """May the store copy by itself? AWS's own does that between its regions too."""
+    return source.endpoint == destination.endpoint and _reached(source) == _reached(destination)
+
+
+def _reached(place: StoreLocation) -> tuple[StoreKeys | None, StoreAccess]:
+    """With which keys, in which way; the same keys are sealed differently each time."""
+    return keys_of(place.region, place.access), replace(place.access, sealed="")
+
+
+def place_of(settings: CheckSettings) -> StoreLocation:
+    """The destination's store, whatever the namespace."""
     own = {each.name: getattr(settings, each.name) for each in fields(StoreLocation)}
     return StoreLocation(**own | {"namespace": ""})
 

@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 
 from adapters.s3.copier import Copier, Destination, Sizes
 from adapters.s3.fast_store import FastObjectStore
-from adapters.s3.store_keys import StoreKeys, keys_of
 from core.exporting.deadline import Deadline, Rate
-from core.store_access import StoreAccess
-from spark_jobs.check.settings import StoreLocation, store_at
+from spark_jobs.check.settings import StoreLocation, is_one_store, store_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +73,7 @@ def copier_of(settings: ExportSettings) -> Copier:
         destination_store(settings),
         Destination(settings.destination.namespace),
         Deadline(settings.deadline),
-        within=_is_one_store(settings.source, settings.destination),
+        within=is_one_store(settings.source, settings.destination),
         sizes=settings.sizes,
         bytes_rate=Rate(settings.bytes_per_second),
     )
-
-
-def _is_one_store(source: StoreLocation, destination: StoreLocation) -> bool:
-    """May the store copy by itself? AWS's own does that between its regions too."""
-    return source.endpoint == destination.endpoint and _reached(source) == _reached(destination)
-
-
-def _reached(place: StoreLocation) -> tuple[StoreKeys | None, StoreAccess]:
-    """With which keys, in which way; the same keys are sealed differently each time."""
-    return keys_of(place.region, place.access), replace(place.access, sealed="")

@@ -34,7 +34,7 @@ def test_a_list_of_several_pages_is_one(server: StandIn, run: Terminal) -> None:
 def test_without_mirrors_it_says_so(server: StandIn, run: Terminal) -> None:
     server.says("GET", "/repositories/lake/mirrors", a_page())
     done = run("mirror", "list", "--repository", "lake", "--source-region", "us-east-1")
-    assert (done.exit_code, done.stdout) == (0, "There is no mirror.\n")
+    assert (done.exit_code, done.stdout) == (0, "No mirrors.\n")
     assert server.asked[0].query == {"source_region": "us-east-1"}
 
 
@@ -63,7 +63,7 @@ def test_a_mirror_is_shown_with_its_sentence_figures_and_branches(server: StandI
     lines = done.stdout.splitlines()
     assert lines[:3] == ["blocked-eu: Blocked", BLOCKED["reason"], "Note: 'x*' matches no branch now."]
     assert "Worst lag         2 min (1 of 2 branches behind)" in lines
-    assert "Source            lake in us-east-1, looked at 3 s ago" in lines
+    assert "Source            lake in us-east-1, checked 3 s ago" in lines
     main = next(line for line in lines if line.startswith("main  "))
     assert " ".join(main.split()) == "main Blocked 58ebd328 94e84f28 2 commits 2 min 1 thing 5 min ago"
     assert lines[-1] == "As of 2026-11-21 12:25:00 UTC"
@@ -90,8 +90,8 @@ def test_blockers_are_named_and_end_with_one(server: StandIn, run: Terminal) -> 
     server.says("GET", f"{LAKE_EU}/blockers", blockers(*things))
     done = run("mirror", "blockers", *IN_LAKE, "--commit", "94e84f", "--branch", "main", "--reason", "missing")
     first, _, _, one, other = done.stdout.splitlines()
-    assert (done.exit_code, first) == (1, "2 things are missing or wrong.")
-    assert " ".join(one.split()) == "object sales/part-1.csv 19.2 MB missing for 2 min 8 in 41 s"
+    assert (done.exit_code, first) == (1, "2 problems: missing or damaged.")
+    assert " ".join(one.split()) == "object sales/part-1.csv 19.2 MB missing 2 min 8 in 41 s"
     assert "range missing (was complete before)" in other and "data/x/y" in other
     assert server.asked[0].query == {"commit": "94e84f", "branch": "main", "reason": "missing"}
 
@@ -99,7 +99,7 @@ def test_blockers_are_named_and_end_with_one(server: StandIn, run: Terminal) -> 
 def test_no_blockers_end_with_zero(server: StandIn, run: Terminal) -> None:
     server.says("GET", f"{LAKE_EU}/blockers", blockers())
     done = run("mirror", "blockers", *IN_LAKE)
-    assert (done.exit_code, done.stdout) == (0, "Nothing is missing or wrong.\n")
+    assert (done.exit_code, done.stdout) == (0, "Nothing is missing or damaged.\n")
 
 
 def test_no_more_blockers_are_fetched_than_wanted(server: StandIn, run: Terminal) -> None:
@@ -121,8 +121,8 @@ def test_blockers_are_counted_by_reason(server: StandIn, run: Terminal) -> None:
     done = run("mirror", "blockers", *IN_LAKE, "--group-by", "reason")
     assert done.exit_code == 1
     assert [line.split() for line in done.stdout.splitlines()] == [
-        ["Reason", "Things", "Missed"],
-        ["missing", "1,204", "for", "2", "min"],
+        ["Reason", "Problems", "Missing", "for"],
+        ["missing", "1,204", "2", "min"],
     ]
 
 

@@ -45,13 +45,13 @@ def test_commits_are_listed_with_their_stages(olgas: Terminal, company: Any) -> 
     assert f"{sha_of('nightly orders load')[:8]} metadata" in told and "nightly orders load" in told
     assert "model 42" not in told and "None" not in told
     assert said(olgas("mirror", "commits", *EU, "--limit", "2")).endswith("There are more.")
-    assert said(olgas("mirror", "commits", *EU, "--branch", "release-12", "--stage", "seen")) == "No commit fits."
+    assert said(olgas("mirror", "commits", *EU, "--branch", "release-12", "--stage", "seen")) == "No commits match."
 
 
 def test_a_commit_is_shown_with_its_steps_and_what_it_lacks(olgas: Terminal, company: Any) -> None:
     sha = sha_of("nightly orders load")
     told = said(olgas("mirror", "commit", "analytics-eu", sha[:10], "--repository", "analytics"))
-    assert told.startswith(f"{sha}: metadata") and "Lacks 3 things" in told and "Waived no" in told
+    assert told.startswith(f"{sha}: metadata") and "Blocked by 3 problems" in told and "Waived no" in told
     assert olgas.json("mirror", "commit", "analytics-eu", sha)["blockers_total"] == 3
 
 
@@ -60,7 +60,7 @@ def test_runs_are_listed(olgas: Terminal, company: Any) -> None:
     Run.objects.create(mirror=company["analytics-eu"], job="verify", started_at=now, ended_at=now, outcome="done")
     told = said(olgas("mirror", "runs", *EU))
     assert "check running" in told and "12 of 31" in told and "verify done" in told
-    assert said(olgas("mirror", "runs", "models-eu")) == "Nothing has been checked yet."
+    assert said(olgas("mirror", "runs", "models-eu")) == "Nothing has been validated yet."
 
 
 def test_lateness_is_told_beside_the_target(olgas: Terminal, company: Any) -> None:
@@ -72,9 +72,9 @@ def test_lateness_is_told_beside_the_target(olgas: Terminal, company: Any) -> No
 
 def test_what_would_be_lost_is_told_with_what_is_not_counted(olgas: Terminal, company: Any) -> None:
     told = said(olgas("mirror", "loss", *EU))
-    assert told.startswith("Lost would be ") and "Not counted: tags." in told and "main 4" in told
-    assert "Nothing that was seen would be lost." in said(olgas("mirror", "loss", "models-eu"))
-    assert "nobody knows" in said(olgas("mirror", "loss", "fresh-eu"))
+    assert told.startswith("Would be lost: ") and "Not counted: tags." in told and "main 4" in told
+    assert "Nothing seen so far would be lost." in said(olgas("mirror", "loss", "models-eu"))
+    assert "Not known yet" in said(olgas("mirror", "loss", "fresh-eu"))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_what_was_never_replicated_is_counted(olgas: Terminal, never_sent: Deplo
     assert told.startswith("Not at the mirror: 3 of 3 objects of the source,") and "manifest" in told
     never_sent.arrive()
     told = said(olgas("mirror", "unreplicated", "lake-eu"))
-    assert told == "Nothing is lacking of 3 objects of the source that were looked at."
+    assert told == "Nothing is missing: 3 objects of the source checked."
 
 
 def test_its_manifest_is_written_to_a_file_or_to_a_pipe(
@@ -133,7 +133,7 @@ def test_a_repair_is_planned_and_run(olgas: Terminal, company: Any) -> None:
     sha = sha_of("nightly orders load")
     plan = said(olgas("mirror", "repair", "analytics-eu", sha[:8], "--dry-run"))
     assert "Awaited 3 objects have not reached eu-west-1 (57.5 MB)" in plan
-    assert "A run takes 3 requests at the destination" in plan
+    assert "A run takes 3 requests to the destination" in plan
     assert not MirrorCommit.objects.filter(urgency__gt=0).exists()
     assert said(olgas("mirror", "repair", "analytics-eu", sha[:8])).startswith("3 of what is missing or wrong")
     assert MirrorCommit.objects.filter(urgency__gt=0, commit__sha=sha).exists()
@@ -156,7 +156,7 @@ def test_uncommitted_changes_are_undone(olgas: Terminal, company: Any) -> None:
 
 def test_commits_are_waived_listed_and_the_waiver_withdrawn(olgas: Terminal, company: Any) -> None:
     sha = sha_of("nightly orders load")
-    assert said(olgas("mirror", "waivers", *EU)) == "Nothing is waived."
+    assert said(olgas("mirror", "waivers", *EU)) == "No waivers."
     given = said(olgas("mirror", "waive", "analytics-eu", sha, "--reason", "the disk is gone"))
     number = Waiver.objects.get().pk
     assert given == f"Waiver {number} of 1 commit: nothing waits for them any more."

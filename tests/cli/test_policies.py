@@ -53,5 +53,5 @@ def test_a_place_that_nobody_knows_is_a_no_and_what_is_left_out_is_told(server: 
     done = run("installation", "policy", "mars", "--of", "store")
     assert (done.exit_code, done.stdout) == (1, "") and "no place in that store" in done.stderr
     done = run("installation", "policy", "mars")
-    assert json.loads(done.stdout)["left_out"] == 2 and "2 in number" in done.stderr
+    assert json.loads(done.stdout)["left_out"] == 2 and "2 left out" in done.stderr
     assert server.asked[0].path == f"{API}/installations/mars/policy"

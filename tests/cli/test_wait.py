@@ -113,7 +113,7 @@ def test_a_check_ends_with_one_if_it_found_problems(server: StandIn, run: Termin
         a_check(**ended | {"problems": problems, "ended_at": "2026-11-21T12:25:40.000Z"}),
     )
     done = run("mirror", "validate", *IN_LAKE, "--branch", "main", "--wait")
-    words = "31 ranges and 20,114 entries were looked at within 40 s"
+    words = "31 ranges and 20,114 entries checked within 40 s"
     assert done.exit_code == status
     assert done.stdout == (f"Check 3 of branch main by etag: done. {words}: {problems} problems.\n")
 
@@ -124,7 +124,7 @@ def test_a_check_that_somebody_stopped_proves_nothing(server: StandIn, run: Term
     server.says("GET", f"{LAKE_EU}/validations/3", a_check(**stopped, ended_at="2026-11-21T12:25:40.000Z"))
     done = run("mirror", "validate", *IN_LAKE, "--branch", "main", "--wait")
     assert done.exit_code == 1
-    assert "by etag: stopped. 4 ranges and 2,114 entries were looked at" in done.stdout
+    assert "by etag: stopped. 4 ranges and 2,114 entries checked" in done.stdout
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "10 m", "1w"])

@@ -10,9 +10,11 @@ from typing import Any
 from django.urls import URLPattern
 
 from console import api_urls as of_all
+from console.api_docs import GROUPS
 from installations import api_urls as of_installations
 from mirrors.api import urls as of_mirrors
 from notifications import api_urls as of_notifications
+from web.openapi import document
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/api.md").read_text()
 URLS = [*of_all.urlpatterns, *of_installations.urlpatterns, *of_notifications.urlpatterns, *of_mirrors.urlpatterns]
@@ -47,3 +49,8 @@ def calls_told() -> Iterator[tuple[str, str]]:
 def test_every_call_is_told_and_every_call_told_exists() -> None:
     told = list(calls_told())
     assert sorted(told) == sorted(set(calls_of(URLS)))
+
+
+def test_each_tag_stands_below_a_heading_that_says_what_it_is() -> None:
+    tags = {call["tags"][0] for item in document()["paths"].values() for call in item.values()}
+    assert tags == {tag for tags_of in GROUPS.values() for tag in tags_of}

@@ -16,6 +16,7 @@ from console.help.documents import DOCS, document, documents, file_of, groups, n
 from console.help.markdown import render
 from console.help.search import search
 from core.errors import NotFound
+from tests.mirrors.factories import make_company
 from tests.mirrors.page_text import text
 
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
@@ -146,6 +147,18 @@ def test_an_error_page_leads_to_its_row(olga: Client) -> None:
     answer = olga.get("/mirrors/none/")
     assert answer.status_code == 404
     assert 'href="/help/guide/troubleshooting/#answers-of-the-api-404"' in answer.content.decode()
+
+
+def test_a_blocked_mirror_leads_to_what_to_do(olga: Client) -> None:
+    make_company()
+    page = olga.get("/mirrors/analytics-eu/").content.decode()
+    assert 'href="/help/guide/troubleshooting/#what-a-commit-lacks-object_missing"' in page
+    assert "what this means and what to do" not in olga.get("/mirrors/models-eu/").content.decode()
+
+
+def test_documents_for_developers_are_found_last() -> None:
+    found = [hit.document.name for hit in search("lease")]
+    assert found.index("guide/troubleshooting") < found.index("decisions/0001-duties-with-leases")
 
 
 def test_the_image_has_the_documents() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from adapters import webhooks
 from core.errors import Denied, Unreachable
-from core.notifications.channels import is_public
+from core.notifications.addresses import is_public
 from tests.notifications.receiver import Receiver, receiver
 
 HEADERS = {"LakeMirror-Signature": "t=1,v1=0", "LakeMirror-Delivery": "an-id"}

@@ -106,6 +106,17 @@ def test_a_failed_export_says_why_and_offers_repair(olga: Client) -> None:
     assert 'id="export_repair"' in page and 'id="export_run"' not in page
 
 
+def test_a_reason_that_all_files_share_is_said_once_without_their_addresses(olga: Client) -> None:
+    export = an_export("failing", state="export-failed")
+    run = a_run(export, phase="copy", outcome="export-failed", ended_at=NOW, failed=2)
+    for key in ("a/1.csv", "b/2.csv"):
+        detail = f"http://store answered 403 to put {export.path}/{key}. Grant it"
+        ExportFailure.objects.create(run=run, key=key.encode(), reason="denied", detail=detail, at=NOW)
+    page = body(olga, f"/exports/{export.pk}/")
+    assert page.count("http://store answered 403 to put") == 1
+    assert "http://store answered 403 to put these files. Grant it" in page
+
+
 def test_an_export_whose_branch_was_deleted_offers_to_delete_it(olga: Client) -> None:
     export = an_export(gone="branch", gone_since=NOW, gone_looked_at=NOW, state="export-failed")
     page = body(olga, f"/exports/{export.pk}/")

@@ -207,8 +207,8 @@ def test_another_key_is_told_and_rotation_mends_it(
     change(owner, store_region="mars")  # seals it anew, as a rotation that was broken off has done
     said = StringIO()
     call_command("rotate_secrets", stdout=said)
-    assert "venus-1: sealed with the key of now" in said.getvalue()
-    assert "mars-1: was sealed with it already" in said.getvalue()
+    assert "venus-1: sealed with the current key" in said.getvalue()
+    assert "mars-1: was already sealed with it" in said.getvalue()
     monkeypatch.delenv(OLD_KEY)
     assert Installation.objects.get(region="venus-1").secrets() == SECRETS
 

@@ -56,14 +56,45 @@ def test_the_list_asks_the_database_as_often_for_many_as_for_few(
 
 def test_one_is_added_changed_and_deleted(olga: Client, lm: Deployment) -> None:
     told = olga.post("/installations/new/", NEW, follow=True)
-    assert "venus-1 is added" in text(told)
+    assert "venus-1 added" in text(told)
     assert Installation.objects.get().secrets() == Secrets("the-secret-of-venus")
     make_installation()
     form = opened(olga) | {"store_region": "mars"}
-    assert "mars-1 is saved" in text(olga.post(f"{MARS}edit/", form, follow=True))
+    assert "mars-1 saved" in text(olga.post(f"{MARS}edit/", form, follow=True))
     assert Installation.objects.get(region="mars-1").secrets() == Secrets("s")
-    assert "is deleted" in text(olga.post(f"{MARS}delete/", follow=True))
+    assert "mars-1 deleted" in text(olga.post(f"{MARS}delete/", follow=True))
     assert olga.get(MARS).status_code == 404
+
+
+def test_one_is_tested_before_it_is_added_and_nothing_is_kept(olga: Client, lm: Deployment) -> None:
+    typed = NEW | {"region": "venus-1", "lakefs_endpoint": "http://127.0.0.1:9", "test": "1"}
+    live = {"HX-Request": "true", "HX-Target": "tested"}
+    answer = olga.post("/installations/new/", typed, headers=live)
+    said = text(answer)
+    assert "The lakeFS of venus-1" in said and "<html" not in answer.content.decode()
+    assert "the-secret-of-venus" not in answer.content.decode()
+    assert not Installation.objects.exists() and olga.get("/installations/venus-1/").status_code == 404
+    assert "Fix the following before the test" in text(
+        olga.post("/installations/new/", typed | {"lakefs_endpoint": ""}, headers=live)
+    )
+    taken = text(olga.post("/installations/new/", typed | {"region": "us-east-1"}, headers=live))
+    assert "has an installation 'us-east-1' already" in taken
+    whole = olga.post("/installations/new/", typed)
+    assert "Type the secrets again" in text(whole) and "the-secret-of-venus" not in whole.content.decode()
+
+
+def test_who_may_not_add_one_tests_none(teammate: User, client: Client, lm: Deployment) -> None:
+    client.force_login(teammate)
+    live = {"HX-Request": "true", "HX-Target": "tested"}
+    assert client.post("/installations/new/", NEW | {"test": "1"}, headers=live).status_code in (200, 403)
+    assert not Installation.objects.exists()
+
+
+def test_fields_are_folded_until_they_are_used(olga: Client, lm: Deployment) -> None:
+    page = olga.get("/installations/new/").content.decode()
+    assert page.count('<details class="more-settings">') == 3
+    role = olga.post("/installations/new/", NEW | {"lakefs_endpoint": "nowhere", "store_role_arn": "arn:x"})
+    assert role.content.decode().count('<details class="more-settings" open>') == 1
 
 
 def test_a_form_that_comes_back_has_no_secret_in_it(olga: Client, lm: Deployment) -> None:
@@ -78,7 +109,7 @@ def test_of_two_who_edit_one_is_told_what_the_other_did(olga: Client, lm: Deploy
     olga.post(f"{MARS}edit/", opened(olga) | {"store_region": "theirs"})
     answer = olga.post(f"{MARS}edit/", mine)
     page = answer.content.decode()
-    assert answer.status_code == 412 and "The store's own name of the region: none → theirs" in text(answer)
+    assert answer.status_code == 412 and "Store region: none → theirs" in text(answer)
     assert (
         'value="http://proxy:3128"' in page
         and 'value="theirs"' in page
@@ -88,10 +119,10 @@ def test_of_two_who_edit_one_is_told_what_the_other_did(olga: Client, lm: Deploy
 
 def test_one_is_tested_and_what_is_wrong_stands_first(olga: Client, lm: Deployment) -> None:
     shown = text(olga.post("/installations/us-east-1/test/", follow=True))
-    assert "us-east-1 works, as far as could be asked" in shown
+    assert "us-east-1 works, as far as could be checked" in shown
     assert re.search(r"What the last test found.*src keeps no versions.*The lakeFS of us-east-1 answers", shown)
     lm.us.failing["server"] = Unreachable("nobody answers")
-    assert "does not work as it should" in text(olga.post("/installations/us-east-1/test/", follow=True))
+    assert "us-east-1 has problems" in text(olga.post("/installations/us-east-1/test/", follow=True))
     assert olga.post("/installations/us-east-1/test/", {"namespace": "nix"}).status_code == 400
 
 
@@ -108,7 +139,7 @@ def test_a_row_that_cannot_be_opened_breaks_no_page(olga: Client, lm: Deployment
     make_installation()
     Installation.objects.update(sealed="nonsense", version=2)
     refresh.read()
-    assert "its secrets can't be used" in text(olga.get("/installations/"))
+    assert "secrets unusable" in text(olga.get("/installations/"))
     assert "changed by something other than LakeMirror" in text(olga.get(MARS))
     for page in ("/", "/mirrors/", "/mirrors/new/", "/exports/new/", "/jobs/"):
         assert olga.get(page).status_code == 200, page

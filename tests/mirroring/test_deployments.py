@@ -128,15 +128,15 @@ def test_each_says_that_it_is_there_and_the_preflight_tells_who_would_work(
 
     assert check() == (
         "warning",
-        "No deployment that works for ap-south-1 was ever heard of: the mirror would wait for one",
+        "No deployment that serves ap-south-1 has ever reported: the mirror would wait for one",
     )
     with tell("eu-west-1", serve_regions=["eu-west-1", "ap-south-1"]):
         deployments.announce()
-    assert check() == ("ok", "The deployment eu-west-1 works for ap-south-1")
+    assert check() == ("ok", "The deployment eu-west-1 serves ap-south-1")
     deployments.Deployment.objects.update(seen_at=after_now(-120))
     assert check() == (
         "warning",
-        "The deployment eu-west-1, which works for ap-south-1, has not been heard of for 2 min",
+        "The deployment eu-west-1, which serves ap-south-1, has not reported for 2 min",
     )
 
 

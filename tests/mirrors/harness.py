@@ -26,7 +26,8 @@ from jobs.models import Duty
 from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty, Repository
 from mirrors.queries.metaranges import remembered
 from mirrors.transitions import duties as mirror_duties
-from tests.fakes import BulkStandIn, EmptyPlace, FakeLakeFS, FakeStore, Lake, check_plainly, replicate
+from spark_jobs.check.job import check_batch
+from tests.fakes import BulkStandIn, EmptyPlace, FakeLakeFS, FakeMover, FakeStore, Lake, check_plainly, replicate
 
 NAMESPACE = "s3://dst/lake"
 
@@ -44,6 +45,8 @@ class Deployment:
         self.check_error: Exception | None = None
         self.small_checks = False
         self.woken: set[tuple[str, int]] = set()
+        self.make_mover: Callable[[FakeStore, FakeStore], FakeMover] = FakeMover
+        self._mover = FakeMover(self.us_store, self.eu_store)
 
     def lakefs(self, region: str) -> FakeLakeFS:
         known = {"us-east-1": self.us, "eu-west-1": self.eu, "ap-southeast-2": self.ap}
@@ -63,14 +66,32 @@ class Deployment:
         """Every bucket is there, and empty."""
         return EmptyPlace()
 
+    def mover(self, settings: Any) -> FakeMover:
+        """What a mirror that brings its objects brings them with."""
+        if (self._mover.source, self._mover.store) != (self.us_store, self.eu_store):
+            self._mover = self.make_mover(self.us_store, self.eu_store)
+        return self._mover
+
+    def source_of(self, settings: Any) -> BulkStandIn:
+        return BulkStandIn(self.us_store)
+
     def run_check(self, mirror: Mirror, work: Any, on_rows: Any) -> None:
         self.checked.extend(work)
+        if mirror.brings:
+            self._run_bringing_check(mirror, work, on_rows)
+            return
         rows = list(check_plainly(self.eu_store, mirror.storage_namespace, mirror.depth, work))
         half = len(rows) // 2
         on_rows(rows[:half])
         if self.check_error is not None:
             raise self.check_error
         on_rows(rows[half:])
+
+    def _run_bringing_check(self, mirror: Mirror, work: Any, on_rows: Any) -> None:
+        """The real one, which has no second implementation."""
+        with mock.patch("spark_jobs.check.job.source_of", self.source_of):
+            for batch in check_batch(work, check_jobs.settings_of(mirror), BulkStandIn(self.eu_store)):
+                on_rows(batch.to_pylist())
 
     def check_small(self, mirror: Mirror, work: Any) -> Any:
         """The real one, if the test wants it: others watch what is given to Spark."""
@@ -80,7 +101,7 @@ class Deployment:
 
     # What a test does
 
-    def add_mirror(self) -> Mirror:
+    def add_mirror(self, **settings: Any) -> Mirror:
         """The mirror's rows, as the API's verb writes them."""
         info = self.lake.repository.info
         source, _ = Repository.objects.get_or_create(
@@ -92,7 +113,8 @@ class Deployment:
                 "default_branch": "main",
             },
         )
-        mirror = Mirror.objects.create(name="lake-eu", source=source, region="eu-west-1", storage_namespace=NAMESPACE)
+        place = {"region": "eu-west-1", "storage_namespace": NAMESPACE}
+        mirror = Mirror.objects.create(name="lake-eu", source=source, **place, **settings)
         mirror_duties.ensure_mirror_duties(mirror)
         return mirror
 
@@ -195,7 +217,7 @@ class OneByOne:
             done.set_exception(error)
         return done
 
-    def shutdown(self, *, wait: bool) -> None:
+    def shutdown(self, *, wait: bool = True) -> None:
         """Nothing is on its way."""
 
 
@@ -205,6 +227,7 @@ def one_by_one() -> Iterator[None]:
     with (
         mock.patch("jobs.concurrent_calls.ThreadPoolExecutor", OneByOne),
         mock.patch("spark_jobs.check.job.ThreadPoolExecutor", OneByOne),
+        mock.patch("spark_jobs.check.bring.ThreadPoolExecutor", OneByOne),
     ):
         yield
 
@@ -226,6 +249,7 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("deployment.wiring.clients.quick_export_store", made.quick_export_store),
             mock.patch("deployment.wiring.check_jobs.run_check", made.run_check),
             mock.patch("deployment.wiring.check_jobs.check_small", made.check_small),
+            mock.patch("spark_jobs.check.job.mover_of", made.mover),
             mock.patch("jobs.duties.async_task"),
             mock.patch("jobs.duties.wake", made.wake),
         ):

@@ -35,13 +35,13 @@ def told(lm: Deployment) -> None:
 
 def test_the_page_tells_what_is_open_and_what_closed(told: None, olga: Client) -> None:
     said = text(olga.get("/notifications/"))
-    assert "1 alert open." in said and "Mirror damagedlake-eu Main is 9 min behind. Critical since" in said
-    assert "Closed lately Mirror tamperedlake-eu Up to date: all is there." in said
+    assert "1 open alert." in said and "Mirror damagedlake-eu Main is 9 min behind. Critical since" in said
+    assert "Recently closed Mirror tamperedlake-eu Up to date: all is there." in said
     assert "Mirror late" not in said
 
 
 def test_the_page_says_that_nothing_is_open(lm: Deployment, olga: Client) -> None:
-    assert "No alert is open." in text(olga.get("/notifications/"))
+    assert "No open alerts." in text(olga.get("/notifications/"))
 
 
 def test_nothing_becomes_markup(told: None, olga: Client) -> None:

@@ -158,16 +158,16 @@ def test_who_may_only_look_at_mirrors_sees_no_channel(viewer: Api, teammate: Use
 
 
 def test_by_page_one_is_created_tested_edited_and_deleted(lm: Deployment, olga: Client, there: Receiver) -> None:
-    assert "There is no channel: alerts are shown here and sent to nobody." in text(olga.get("/notifications/"))
+    assert "No channels yet: alerts are only shown on this page." in text(olga.get("/notifications/"))
     form = {"name": "pager", "url": f"{there.url}/t0ken", "signing_secret": SECRET, "enabled": "on"} | RULE
     said = text(olga.post(f"{PAGES}/new/", form, follow=True))
-    assert "pager is created, and hears of what happens from now on." in said
-    assert "pager took the message in" in text(olga.post(f"{PAGES}/pager/test/", follow=True))
+    assert "Channel pager created." in said
+    assert "Test message accepted in" in text(olga.post(f"{PAGES}/pager/test/", follow=True))
     page = olga.get(f"{PAGES}/pager/edit/")
     assert b"t0ken" not in page.content and SECRET.encode() not in page.content
     change = {"seen": page.context["form"].initial["seen"]} | RULE
-    assert "It is disabled: nothing is sent." in text(olga.post(f"{PAGES}/pager/edit/", change, follow=True))
-    assert "pager is deleted." in text(olga.post(f"{PAGES}/pager/delete/", {"reason": "moved"}, follow=True))
+    assert "Disabled: nothing is sent." in text(olga.post(f"{PAGES}/pager/edit/", change, follow=True))
+    assert "Channel pager deleted." in text(olga.post(f"{PAGES}/pager/delete/", {"reason": "moved"}, follow=True))
     assert not Channel.objects.exists()
 
 
@@ -180,13 +180,13 @@ def test_a_wrong_form_says_what_is_wrong_and_shows_no_secret(olga: Client) -> No
 def test_a_form_that_is_no_longer_true_saves_nothing(olga: Client, channel: Channel) -> None:
     answer = olga.post(f"{PAGES}/pager/edit/", {"seen": '"0-0"'} | RULE)
     assert answer.status_code == 412 and Channel.objects.get().enabled
-    assert "somebody has changed this channel" in text(answer)
+    assert "this channel was changed after you opened it" in text(answer)
 
 
 def test_a_message_that_is_not_taken_is_told(olga: Client, channel: Channel, there: Receiver) -> None:
     there.answers = [500]
     said = text(olga.post(f"{PAGES}/pager/test/", follow=True))
-    assert "pager did not take the message. 500: said to /***" in said
+    assert "Test message not accepted: 500: said to /***" in said
 
 
 # --- another key ------------------------------------------------------------------------------------------------------

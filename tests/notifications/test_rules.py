@@ -172,12 +172,12 @@ def test_who_only_looks_does_not_answer(viewer: Api, teammate: User, lm: Deploym
 def test_by_page_an_alert_is_acknowledged_and_snoozed(lm: Deployment, olga: Client, looks: Rounds) -> None:
     looks.at(0, seen(DAMAGED))
     page = f"/notifications/{alert().pk}"
-    assert "Acknowledged: it is not told again" in text(
+    assert "Alert acknowledged: no reminders are sent" in text(
         olga.post(f"{page}/acknowledge/", {"note": "mine"}, follow=True)
     )
     said = text(olga.post(f"{page}/snooze/", {"seconds": "3600"}, follow=True))
     assert "acknowledged by olga" in said and ": mine" in said and "snoozed by olga until" in said
-    assert "The snooze has ended." in text(olga.post(f"{page}/snooze/", {"seconds": "0"}, follow=True))
+    assert "Snooze ended." in text(olga.post(f"{page}/snooze/", {"seconds": "0"}, follow=True))
     assert olga.post(f"{page}/snooze/", {"seconds": "soon"}).status_code == 400
 
 
@@ -191,7 +191,7 @@ def test_a_rule_is_set_by_api_and_page(lm: Deployment, admin: Api, olga: Client,
     }
     status, made = admin.call("PUT", f"{CHANNELS}/pager", rule)
     assert status == 200 and {name: made[name] for name in rule} == rule
-    words = "Error and worse of the kinds mirror-blocked of lake-* in eu-*; told again after 4 h"
+    words = "Error and above of kind mirror-blocked about lake-* in eu-*; reminders every 4 hours"
     assert words in text(olga.get("/notifications/"))
     form = olga.get("/notifications/channels/pager/edit/").context["form"]
     sent = form.initial | {"names": "lake-*\n\norders/*", "kinds": []}

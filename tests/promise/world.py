@@ -48,9 +48,10 @@ from mirrors.services.waivers import waiver_give, waiver_withdraw
 from spark_jobs.check import job
 from spark_jobs.check.job import check_batch
 from spark_jobs.check.ranges import KeptRanges
-from spark_jobs.check.settings import CheckSettings, StoreLocation
+from spark_jobs.check.settings import Bring, CheckSettings, StoreLocation
 from tests.fakes import BulkStandIn, FakeRepository, id_of
 from tests.mirrors.harness import NAMESPACE, Deployment, age_roots, told_from_cache
+from tests.promise.carrier import Carrier
 from tests.promise.hours import HOURS
 from tests.promise.looks import ERRORS, Looks
 from tests.promise.reader import Reader
@@ -99,6 +100,7 @@ class World:
         self.lm, self.owner, self.random = lm, owner, random.Random(seed)
         chance = self.random
         lm.us_store, lm.eu_store = WatchedStore(), WatchedStore()
+        lm.make_mover = lambda source, store: Carrier(source, store, chance)
         lm.us_store.objects, lm.lake.store = dict(lm.lake.store.objects), lm.us_store
         lm.small_checks = True
         self.truth = Truth(lm.lake, lm.us_store, lm.eu_store)
@@ -254,6 +256,7 @@ class World:
             source=StoreLocation("s3://src/lake"),
             sample=mirror.content_sample,
             threads=1,
+            bring=Bring(0.0, workers=1) if mirror.brings else None,
         )
         failed: LakeMirrorError | None = None
         for one in work:
@@ -383,6 +386,11 @@ class World:
         """Any depth. What is found at the mirror's own is forgiven when it looks less deep."""
         self.truth.read_wrong.clear()
         self._update(depth=self.random.choice(list(Depth)).value)
+
+    def set_replication(self) -> None:
+        """The stores copy objects, or we do; for a while nobody may."""
+        who = self.random.choice(["managed", "managed", "native"])
+        self._update(object_replication=who, copying_paused=self.random.random() < 0.2)
 
     def set_imported(self) -> None:
         """What becomes of imported objects; there are none, but what was proven otherwise counts anew."""
@@ -771,6 +779,7 @@ ACTIONS: dict[str, Action] = {
     "set_depth": Action(15, World.set_depth),
     "leave_rotten": Action(15, World.leave_rotten),
     "set_imported": Action(6, World.set_imported),
+    "set_replication": Action(25, World.set_replication),
     "set_tags": Action(8, World.set_tags),
     "select": Action(15, World.select),
     "give_waiver": Action(15, World.give_waiver),

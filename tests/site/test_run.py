@@ -132,7 +132,7 @@ def repaired_as_told(running: Running, page: str) -> None:
     """One export of the demo goes on; the other one has failed, and is repaired as the demo's own words say."""
     running.line_with("is exported to s3://company-bucket/latest")
     running.line_with("the export of orders/main (eu-west-1) failed: ")
-    told = running.line_with("made the export of orders/main")
+    told = running.line_with("created export of orders/main")
     command = re.search(r"python -m (sandbox ctl allow .*); then click Repair", told)
     key = re.search(r"curl -u (\S+):(\S+)\)", page)
     assert command and key

@@ -164,7 +164,7 @@ class TestDemoSetup:
             ("us-east-1", "lake", "ap-southeast-2"),
             ("eu-west-1", "orders", "us-east-1"),
         ]
-        assert "made the mirror lake-eu" in said
+        assert "created mirror lake-eu" in said
 
     def test_it_exports_one_that_goes_on_and_one_to_a_place_that_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
         verbs, said = set_up(monkeypatch, None, None, None)
@@ -180,7 +180,7 @@ class TestDemoSetup:
     def test_a_mirror_that_exists_is_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
         said = set_up(monkeypatch, Conflict("taken"), None, None)[1]
         assert "lake-eu exists already" in said
-        assert "made the mirror lake-ap" in said
+        assert "created mirror lake-ap" in said
 
     def test_what_waiting_cannot_heal_is_told_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(CommandError, match="no right"):

@@ -21,6 +21,7 @@ from lakemirror_site.error_pages import ErrorPages
 from lakemirror_site.urls import handler404
 from lakemirror_site.urls import urlpatterns as site_patterns
 from rbac.models import User
+from web.errors import NO_CREDENTIALS
 
 ARN = "arn:lakefs:fs:::repository/lake"
 RAISED: list[Exception] = []
@@ -201,3 +202,10 @@ def test_without_a_session_or_a_key_the_api_asks_for_one(client: Client) -> None
     response = client.get("/service/who")
     assert (response.status_code, list(response.json())) == (401, ["message"])
     assert response["WWW-Authenticate"].startswith("Basic")
+
+
+@pytest.mark.django_db
+def test_a_call_without_a_key_is_told_how_to_send_one(client: Client) -> None:
+    answer = client.get("/service/replication/v1/mirrors")
+    assert (answer.status_code, answer.json()) == (401, {"message": NO_CREDENTIALS})
+    assert answer["WWW-Authenticate"].startswith("Basic")

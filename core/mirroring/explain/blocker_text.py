@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.mirroring.facts import CommitFacts, Thing, Waiting, Waived
-from core.text.phrases import Phrase, code, count, say, sentence, short
+from core.text.phrases import Phrase, code, count, say, sentence, sentences, short
 
 NOUNS = {
     "object": ("object", "objects"),
@@ -103,6 +103,7 @@ _REASONS = {
         "Let the stores' keys of {region} read that place",
     ),
 }
+_COPIED = frozenset({"missing", "size-differs", "etag-differs", "content-differs", "damaged"})
 _REFUSED = _Reason(
     "record refused",
     "was refused by {region}: its content doesn't give its id",
@@ -180,7 +181,21 @@ def _of_things(commit: CommitFacts, region: str, source_region: str) -> Lack:
     more = f", and {count(others, 'other thing is', 'other things are')} missing or wrong too" if others else ""
     clause = say(_subject(worst, number, one, many), " of ", short(commit.commit_id), " ", verb, more)
     advice = sentence(reason.advice.format(region=region, source=source_region))
+    if commit.managed and is_copied(reason_of(worst)):
+        advice = _copied(worst, source_region)
     return Lack(f"{worst.kind}_{reason_of(worst).replace('-', '_')}", brief, clause, advice)
+
+
+def is_copied(reason: str) -> bool:
+    """Whether LakeMirror ends what is so called by copying, where it copies a mirror's objects."""
+    return reason in _COPIED
+
+
+def _copied(thing: Thing, source_region: str) -> Phrase:
+    """That nobody has to copy it, and what kept us from that. A blocker's detail says it after what is wrong."""
+    _, _, why = thing.detail.partition("; ")
+    tried = sentence(why) if why else say()
+    return sentences(say(f"LakeMirror copies it from {source_region} and tries again by itself."), tried)
 
 
 def _counted(commit: CommitFacts, worst: Thing) -> tuple[int, int]:

@@ -14,25 +14,23 @@ from installations.services import Rotate, sealed
 
 class Command(BaseCommand):
     help = (
-        "Seal the secrets of installations and channels with the auth.encrypt.secret_key of now. The key before is "
-        f"taken from {OLD_KEY} in the environment. May be broken off and begun again."
+        "Seal the secrets of installations and channels with the current auth.encrypt.secret_key. The previous key is "
+        f"taken from {OLD_KEY} in the environment. May be interrupted and run again."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         failed = [problem for noun, rotate in sealed() if (problem := self._rotate(noun, rotate))]
         if failed:
             hint = "" if os.environ.get(OLD_KEY) else f" ({OLD_KEY} is not set)"
-            raise CommandError(
-                f"the secrets of {' and '.join(failed)} can't be opened{hint}; nothing of theirs was changed"
-            )
+            raise CommandError(f"the secrets of {' and '.join(failed)} can't be opened{hint}; they were left unchanged")
 
     def _rotate(self, noun: str, rotate: Rotate) -> str:
         """How many of a kind can't be opened, in words; "" if all can."""
         done, already, lost = rotate()
         for name in done:
-            self.stdout.write(f"{name}: sealed with the key of now")
+            self.stdout.write(f"{name}: sealed with the current key")
         for name in already:
-            self.stdout.write(f"{name}: was sealed with it already")
+            self.stdout.write(f"{name}: was already sealed with it")
         for error in lost:
             self.stderr.write(str(error))
         if lost:

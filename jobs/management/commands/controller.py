@@ -27,7 +27,7 @@ LOOK_ROUND_SECONDS = 5.0
 
 
 class Command(BaseCommand):
-    help = "Send wake-ups for duties that are due, until stopped."
+    help = "Run the controller: wakes workers for tasks that are due. Runs until stopped."
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop = LockFreeEvent()

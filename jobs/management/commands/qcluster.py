@@ -24,7 +24,7 @@ LOOK_SECONDS = 1.0
 
 
 class Command(BaseCommand):
-    help = "Do the duties of a queue, `Q_CLUSTER_NAME` or the region's own, until stopped."
+    help = "Run the workers of a queue, `Q_CLUSTER_NAME` or the region's own. Runs until stopped."
 
     def handle(self, *args: Any, **options: Any) -> None:
         cluster = ToldCluster()

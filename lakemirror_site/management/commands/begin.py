@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 
 
 class Command(BaseCommand):
-    help = "Make the tables, then the built-in policies and the first administrator with an access key (ensure_admin)."
+    help = "Create the tables, the built-in policies and the first administrator with an access key (ensure_admin)."
     requires_migrations_checks = False
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -21,6 +21,7 @@ class Wanted(NamedTuple):
     source: str
     source_region: str
     region: str
+    object_replication: str = "native"
 
     @property
     def namespace(self) -> str:
@@ -40,7 +41,7 @@ class WantedExport(NamedTuple):
 MIRRORS = (
     Wanted("lake-eu", "lake", "us-east-1", "eu-west-1"),
     Wanted("lake-ap", "lake", "us-east-1", "ap-southeast-2"),
-    Wanted("orders-us", "orders", "eu-west-1", "us-east-1"),
+    Wanted("orders-us", "orders", "eu-west-1", "us-east-1", "managed"),
 )
 DAYS = r".*/date=\d+-\d+-\d+/"
 EXPORTS = (
@@ -54,17 +55,17 @@ EXPORTS = (
         "orders",
         "eu-west-1",
         exports.Wish("s3://partner-bucket/orders", "s3://partner-bucket/states", (DAYS,), continuous=True),
-        "it fails, for that bucket refuses writes there. To allow them: "
+        "it fails, because that bucket denies writes. To allow them: "
         ".venv/bin/python -m sandbox ctl allow partner-bucket; then click Repair",
     ),
 )
 
 
 class Command(BaseCommand):
-    help = "Make the demo's mirrors, two of lake and one of orders the other way round, and an export of each."
+    help = "Create the demo's mirrors and exports."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--actor", default="admin", help="the user who makes them")
+        parser.add_argument("--actor", default="admin", help="the user on whose behalf")
         parser.add_argument("--seconds", type=float, default=60, help="how long to wait for the regions")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -89,13 +90,14 @@ def _mirrored(actor: Any, wanted: Wanted, deadline: float) -> str:
             name=wanted.name,
             region=wanted.region,
             storage_namespace=wanted.namespace,
+            settings={"object_replication": wanted.object_replication},
         )
 
     try:
         _once_there(make, deadline)
     except Conflict:
-        return f"the mirror {wanted.name} exists already"
-    return f"made the mirror {wanted.name} of {wanted.source} ({wanted.source_region}) in {wanted.region}"
+        return f"mirror {wanted.name} exists already"
+    return f"created mirror {wanted.name} of {wanted.source} ({wanted.source_region}) in {wanted.region}"
 
 
 def _exported(actor: Any, wanted: WantedExport, deadline: float) -> str:
@@ -107,7 +109,7 @@ def _exported(actor: Any, wanted: WantedExport, deadline: float) -> str:
         )
 
     _once_there(make, deadline)
-    return f"made the export of {wanted.repository}/main ({wanted.region}) to {wanted.wish.path}: {wanted.description}"
+    return f"created export of {wanted.repository}/main ({wanted.region}) to {wanted.wish.path}: {wanted.description}"
 
 
 def _once_there(make: Callable[[], None], deadline: float) -> None:

@@ -21,8 +21,8 @@ LOCK = 0x4C616B654D6972
 
 class Command(BaseCommand):
     help = (
-        "Make the tables, or bring them to this version: one process at a time, the others wait and find it done. With "
-        "LAKEMIRROR_ADMIN_USERNAME and LAKEMIRROR_ADMIN_PASSWORD the first administrator too, while there is none."
+        "Create the tables or migrate them to this version: one process at a time, others wait until it is done. With "
+        "LAKEMIRROR_ADMIN_USERNAME and LAKEMIRROR_ADMIN_PASSWORD it creates the first administrator, if there is none."
     )
     requires_migrations_checks = False
 

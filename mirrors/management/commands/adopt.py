@@ -17,9 +17,9 @@ class Command(AccessCommand):
         parser.add_argument("source", help="the source's name")
         parser.add_argument("mirror", help="the name of the repository to take over")
         parser.add_argument("--region", required=True, help="where that is")
-        parser.add_argument("--storage-namespace", required=True, help="what it is over, as a check")
+        parser.add_argument("--storage-namespace", required=True, help="its storage namespace, as a check")
         parser.add_argument("--source-region", default="", help="where the source is (else this deployment's region)")
-        parser.add_argument("--actor", default="admin", help="the user who does it")
+        parser.add_argument("--actor", default="admin", help="the user on whose behalf")
 
     def run(self, **options: Any) -> None:
         """Check and take it over."""

@@ -14,7 +14,7 @@ from rbac.management.base import AccessCommand
 
 
 class Command(AccessCommand):
-    help = "Print the certificate of a validated commit. The same facts give the same digest, whoever asks."
+    help = "Print the certificate of a validated commit. The same facts always give the same digest."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("mirror", help="the mirror's name")
@@ -27,5 +27,5 @@ class Command(AccessCommand):
             raise NotFound(f"there is no mirror '{options['mirror']}'")
         commit = mirror.source.commits.filter(sha=options["commit"]).first()
         if commit is None:
-            raise NotFound(f"nothing is known of a commit '{options['commit']}' of {mirror.source}")
+            raise NotFound(f"there is no commit '{options['commit']}' of {mirror.source}")
         self.stdout.write(json.dumps(certify(mirror, commit).document(), indent=1))

@@ -17,15 +17,15 @@ TITLES = ("region", "mirror", "source", "branches", "proven", "result")
 
 class Command(AccessCommand):
     help = (
-        "Make the rows of mirrors again from the descriptors, certificates and branches at their destinations. "
-        "Nothing is moved there. The status is 1 when something that may be a mirror was left alone."
+        "Rebuild the mirrors in the database from descriptors, certificates and branches at their destinations. "
+        "Nothing is moved there. Exits with 1 if something that may be a mirror was left alone."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--from-destination", action="store_true", required=True, help="the only way there is")
+        parser.add_argument("--from-destination", action="store_true", required=True, help="the only source, so far")
         parser.add_argument("--region", help="only this destination region (else all that the deployment serves)")
         parser.add_argument("--mirror", default="", help="only the mirror of this name")
-        parser.add_argument("--dry-run", action="store_true", help="look at everything, write nothing")
+        parser.add_argument("--dry-run", action="store_true", help="check everything, write nothing")
 
     def run(self, **options: Any) -> None:
         """Rebuild, tell of each repository, and fail when one was left alone."""

@@ -19,7 +19,7 @@ LOOK_SECONDS = 1.0
 
 
 class Command(AccessCommand):
-    help = "Check again everything that a commit, a branch's head or all heads of a mirror name. The workers do it."
+    help = "Validate again everything that a commit, a branch's head or all heads of a mirror refer to. Workers do it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("mirror", help="the mirror's name")
@@ -31,7 +31,7 @@ class Command(AccessCommand):
         parser.add_argument(
             "--wait", action="store_true", help="until it is done; status 1 if it finds problems or is stopped"
         )
-        parser.add_argument("--actor", default="admin", help="the user who asks")
+        parser.add_argument("--actor", default="admin", help="the user on whose behalf")
 
     def run(self, **options: Any) -> None:
         """Ask for it, and wait if that is wanted."""
@@ -63,7 +63,7 @@ class Command(AccessCommand):
         if validation.problems:
             raise CommandError(f"{problems} at the mirror: its page and the API name them")
         if validation.stopped_by:
-            raise CommandError(f"{validation.stopped_by} stopped it: not everything was looked at")
+            raise CommandError(f"{validation.stopped_by} stopped it: not everything was checked")
 
     def _read(self, validation: Validation) -> None:
         try:

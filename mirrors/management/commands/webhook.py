@@ -15,7 +15,7 @@ from rbac.management.base import AccessCommand
 class Command(AccessCommand):
     help = (
         f"Print {ACTION_FILE} for the repositories of a source. lakeFS fills in the secret from its environment: which "
-        "variable that is, and what it has to hold, is told on standard error."
+        "variable that is, and its value, is printed on standard error."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

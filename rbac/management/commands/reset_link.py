@@ -13,11 +13,11 @@ from rbac.signin import passwords
 
 
 class Command(AccessCommand):
-    help = "Create a link by which a user sets a new password. It works once, within a day."
+    help = "Create a link with which a user sets a new password. It works once, within a day."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username", metavar="USER")
-        parser.add_argument("--url", default="", help="where LakeMirror is opened, like https://lakemirror.example.com")
+        parser.add_argument("--url", default="", help="address of LakeMirror, such as https://lakemirror.example.com")
         parser.add_argument("--reason", default="", help="recorded in the audit log")
 
     def run(self, **options: Any) -> None:

@@ -61,10 +61,10 @@ def test_an_object_s_arrival_ends_the_wait_at_once(lm: Deployment) -> None:
     lm.work()
     rest()
     lm.arrive()
-    assert deliver(told(f"lake/{held[0]}")) == (202, "1 missing thing is looked for now")
+    assert deliver(told(f"lake/{held[0]}")) == (202, "checking 1 missing file now")
     assert is_due()
     assert Blocker.objects.filter(look_at__lte=datetime.now(UTC)).get().path == "a b"
-    assert deliver(told(f"lake/{held[1]}", f"lake/{held[0]}"))[1] == "1 missing thing is looked for now"
+    assert deliver(told(f"lake/{held[1]}", f"lake/{held[0]}"))[1] == "checking 1 missing file now"
     lm.work(look=False)
     assert lm.head() == commit
 
@@ -91,7 +91,7 @@ def test_the_object_is_found_however_the_store_writes_its_key(
     lm.work()
     rest()
     lm.arrive()
-    assert deliver({"Records": [record(written(f"lake/{name}"))]}) == (202, "1 missing thing is looked for now")
+    assert deliver({"Records": [record(written(f"lake/{name}"))]}) == (202, "checking 1 missing file now")
     assert Blocker.objects.filter(look_at__lte=datetime.now(UTC)).get().path == "odd"
     deliver(told("lake/data/other"))
     lm.work(look=False)
@@ -119,7 +119,7 @@ def test_what_nobody_misses_or_lies_elsewhere_is_nobody_s_business(lm: Deploymen
     rest()
     strange = told("lake/data/other", f"lake2/{address}", address, f"lake/{commit}", "lake/\x00")
     strange["Records"].append(record("lake/\ud800"))
-    nothing = (202, "0 missing things are looked for now")
+    nothing = (202, "checking 0 missing files now")
     assert deliver(strange) == nothing
     assert deliver(told(f"lake/{address}", bucket="src")) == nothing
     assert deliver(told(f"lake/{address}", bucket="d\x00")) == nothing

@@ -1,0 +1,337 @@
+"""Bringing one object of a namespace to another one: the same bytes under the same address, with the source's headers
+and in the source's parts, so that its ETag is the same.
+
+Within one store the store copies; between stores the bytes come through this process. An address is written once and
+never changes: a write that comes late, or twice, is the same bytes, and needs no fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import md5
+from typing import Any
+
+import urllib3
+
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.multipart import Layout, Part, Uploads
+from adapters.s3.store import split_uri, stored
+from adapters.s3.writes import Writer, copy_source, parsed, text_of
+from core.bringing import LARGEST_PART, Side, Unbrought, part_sizes, parts_of
+from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure
+from core.exporting.deadline import Deadline, Rate
+from core.mirroring.object_check import is_md5
+from core.types import ObjectInfo
+
+PUT_WHOLE = 8 << 20
+"""Objects of up to so many bytes go in one request, as those do that the source has in one piece."""
+PUT_ONE_PIECE = 64 << 20
+"""An object of one piece has its MD5 for an ETag as long as it stays one: up to so many bytes it does."""
+COPY_WHOLE = 1 << 30
+PART_BYTES = 16 << 20
+IN_FLIGHT = 128 << 20
+"""Parts of one object on their way at once have no more bytes together."""
+PARTS_AT_ONCE = 4
+TRIES = 5
+
+_KEPT = ("content-type", "cache-control", "content-disposition", "content-encoding", "content-language", "expires")
+_META = "x-amz-meta-"
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The source's object: what HEAD says, and the headers that its copy gets."""
+
+    info: ObjectInfo
+    headers: Mapping[str, str]
+
+
+class Mover:
+    """Brings objects from one store to another until a deadline. Safe to use from several threads.
+
+    `within`: both are one store, which may read there and write here. Raises Unbrought, or Late for what the deadline
+    left over.
+    """
+
+    def __init__(
+        self, source: FastObjectStore, store: FastObjectStore, deadline: Deadline, *, within: bool, rate: Rate
+    ) -> None:
+        self._source, self._store, self._within = source, store, within
+        self._writer, self._deadline, self._rate = Writer(store, deadline, TRIES), deadline, rate
+        self._uploads = Uploads(self._writer)
+        self._parts = ThreadPoolExecutor(PARTS_AT_ONCE)
+
+    def close(self) -> None:
+        """Lets the threads for parts go."""
+        self._parts.shutdown(cancel_futures=True)
+
+    def read(self, uri: str) -> bytes:
+        """The whole of a small object of the source."""
+        self._deadline.check()
+        with _telling(Side.SOURCE):
+            return self._source.read(uri)
+
+    def write(self, uri: str, data: bytes) -> None:
+        """Writes a small object, and reads it back: it is there then."""
+        with _telling(Side.DESTINATION):
+            self._writer.put(uri, data)
+            if self._store.read(uri) != data:
+                raise RemoteFailure(f"{self._store.where} gives other bytes than were written to {uri}")
+
+    def shows(self, prefix_uri: str) -> bool:
+        """Whether the source has anything below a prefix: one that shows nothing at all proves nothing by a 404."""
+        with _telling(Side.SOURCE):
+            return bool(self._source.page(prefix_uri).keys)
+
+    def bring(self, source: str, uri: str, size: int) -> ObjectInfo:
+        """Brings an object that should have `size` bytes, whatever it has; tells what is at the destination then."""
+        self._deadline.check()
+        if not self._within and 0 < size <= PUT_WHOLE:
+            self._deadline.pause(self._rate.turn(size))
+            brought = self._put_small(source, uri)
+            if brought is not None:
+                return brought
+        original = self._original(source)
+        if self._within:
+            return self._copied(source, uri, original)
+        in_parts = parts_of(original.info.etag) or original.info.size > PUT_ONE_PIECE
+        return self._in_parts(source, uri, original) if in_parts else self._put(source, uri, original)
+
+    def _original(self, source: str) -> Original:
+        with _telling(Side.SOURCE):
+            url = self._source.url(*split_uri(source))
+            return _original(source, self._source.asked("HEAD", url, f"head {source}"))
+
+    # --- in one piece -------------------------------------------------------------------------------------------------
+
+    def _put_small(self, source: str, uri: str) -> ObjectInfo | None:
+        """Reads and writes at once, without asking first; None for what is larger than it should be or has parts."""
+        url = self._source.url(*split_uri(source))
+        try:
+            answer = self._source.asked("GET", url, f"get {source}", {"range": f"bytes=0-{PUT_WHOLE}"})
+        except Invalid:  # 416: it is empty
+            return None
+        except LakeMirrorError as error:
+            raise Unbrought(Side.SOURCE, error) from error
+        original = _original(source, answer)
+        if len(answer.data) > PUT_WHOLE or parts_of(original.info.etag):
+            return None
+        return self._written(uri, answer.data, original)
+
+    def _put(self, source: str, uri: str, original: Original) -> ObjectInfo:
+        self._deadline.pause(self._rate.turn(original.info.size))
+        return self._written(uri, self._piece(source, original, (0, original.info.size)), original)
+
+    def _written(self, uri: str, data: bytes, original: Original) -> ObjectInfo:
+        digest = md5(data, usedforsecurity=False).hexdigest()
+        if is_md5(original.info) and digest != original.info.etag:
+            wrong = f"{self._source.where} gave bytes with the MD5 {digest} for {original.info.key}"
+            raise Unbrought(Side.SOURCE, RemoteFailure(f"{wrong}, whose ETag is {original.info.etag}"))
+        with _telling(Side.DESTINATION):
+            answer = self._writer.write("PUT", uri, original.headers, data)
+        told = {name.lower(): value for name, value in answer.headers.items()} | {"content-length": str(len(data))}
+        info = stored(split_uri(uri)[1], told)
+        if is_md5(info) and info.etag != digest:
+            told_of = f"{self._store.where} stored {uri} with the ETag {info.etag}"
+            raise Unbrought(Side.DESTINATION, RemoteFailure(f"{told_of}: what was sent has the MD5 {digest}"))
+        return info if info.etag else self._found(uri)
+
+    def _found(self, uri: str) -> ObjectInfo:
+        with _telling(Side.DESTINATION):
+            info = self._store.head(uri)
+        if info is None:
+            error = RemoteFailure(f"{self._store.where} took {uri}, and has it not")
+            raise Unbrought(Side.DESTINATION, error)
+        return info
+
+    def _piece(self, source: str, original: Original, span: tuple[int, int]) -> bytes:
+        """Bytes of the very object that was asked for before."""
+        if span[0] == span[1]:
+            return b""
+        with _telling(Side.SOURCE):
+            try:
+                data = self._source.read(source, span, original.info.etag)
+            except Conflict as error:
+                raise RemoteFailure(f"{source} was overwritten while it was read") from error
+            if len(data) != span[1] - span[0]:
+                raise RemoteFailure(f"{self._source.where} gave {len(data)} bytes for {span} of {source}")
+        return data
+
+    # --- in parts -----------------------------------------------------------------------------------------------------
+
+    def _in_parts(self, source: str, uri: str, original: Original) -> ObjectInfo:
+        likely = self._likely_parts(source, original)
+        hashes = [_PartHashes(part, original.info.size) for part in likely[1:]]
+        info = self._sent(source, uri, original, likely[0], hashes)
+        if info.etag == original.info.etag or not parts_of(original.info.etag):
+            return info
+        right = next((other.part for other in hashes if other.etag == original.info.etag), None)
+        return info if right is None else self._sent(source, uri, original, right, [])
+
+    def _likely_parts(self, source: str, original: Original) -> list[int]:
+        """How large the source's parts may be, likeliest first; at least one."""
+        size, number = original.info.size, parts_of(original.info.etag)
+        first = self._first_part(source) if number else 0
+        if first and first <= LARGEST_PART and -(-size // first) == number:
+            return [first]
+        least = max(PART_BYTES, -(-size // 9_000))
+        return [*part_sizes(size, number)] or [least]
+
+    def _first_part(self, source: str) -> int:
+        """The size of the source's first part, where the store tells; 0 where it does not."""
+        url = self._source.url(*split_uri(source), {"partNumber": "1"})
+        try:
+            answer = self._source.asked("HEAD", url, f"head {source}, part 1")
+        except (Invalid, NotFound):
+            return 0
+        except LakeMirrorError as error:
+            raise Unbrought(Side.SOURCE, error) from error
+        return int(answer.headers.get("content-length", 0)) if answer.status == 206 else 0
+
+    def _sent(self, source: str, uri: str, original: Original, part: int, hashes: list[_PartHashes]) -> ObjectInfo:
+        """Sends the object in parts of this size, those that are not there yet."""
+        layout = Layout(original.info.size, part)
+        with _telling(Side.DESTINATION):
+            upload_id, parts = self._uploads.resumed(uri, layout)
+            upload_id = upload_id or self._uploads.start(uri, original.headers)
+            if hashes:
+                parts = {}  # to hash the parts that others would have, all bytes are read
+            try:
+                for number, sent in self._send_parts(source, uri, upload_id, original, layout, parts, hashes):
+                    parts[number] = sent
+                self._uploads.complete(uri, upload_id, parts)
+            except NotFound as error:
+                self._uploads.abort(uri, upload_id)
+                raise RemoteFailure(f"the upload to {uri} was given up by somebody else") from error
+        return self._found(uri)
+
+    def _send_parts(
+        self,
+        source: str,
+        uri: str,
+        upload_id: str,
+        original: Original,
+        layout: Layout,
+        there: Mapping[int, Part],
+        hashes: list[_PartHashes],
+    ) -> Iterator[tuple[int, Part]]:
+        lacking = [number for number in range(1, layout.count + 1) if number not in there]
+        at_once = max(1, min(PARTS_AT_ONCE, IN_FLIGHT // layout.part))
+
+        def read(number: int) -> bytes:
+            start, stop = layout.span(number)
+            self._deadline.pause(self._rate.turn(stop - start))
+            return self._piece(source, original, (start, stop))
+
+        def send(number: int) -> Part:
+            return self._uploads.put(uri, upload_id, number, read(number))
+
+        if hashes:  # the bytes in their order
+            for number in lacking:
+                data = read(number)
+                for other in hashes:
+                    other.take(data)
+                yield number, self._uploads.put(uri, upload_id, number, data)
+            return
+        for at in range(0, len(lacking), at_once):
+            some = lacking[at : at + at_once]
+            yield from zip(some, self._parts.map(send, some), strict=True)
+
+    # --- within one store ---------------------------------------------------------------------------------------------
+
+    def _copied(self, source: str, uri: str, original: Original) -> ObjectInfo:
+        number = parts_of(original.info.etag)
+        if number or original.info.size > COPY_WHOLE:
+            return self._copied_in_parts(source, uri, original)
+        with _telling(Side.DESTINATION):
+            headers = copy_source(source, original.info.etag) | {"x-amz-metadata-directive": "COPY"}
+            try:
+                answer = self._writer.write("PUT", uri, headers, read_seconds=60.0)
+            except (NotFound, Conflict):
+                self._original(source)  # raises what the source says, if it is about that
+                raise
+            root = parsed(answer.data)
+            if root is None or not text_of(root, "ETag"):
+                raise RemoteFailure(f"{self._store.where} answered something that is not S3 to copy to {uri}")
+        return self._found(uri)
+
+    def _copied_in_parts(self, source: str, uri: str, original: Original) -> ObjectInfo:
+        info: ObjectInfo | None = None
+        least = max(256 << 20, -(-original.info.size // 9_000))
+        sizes = self._likely_parts(source, original) if parts_of(original.info.etag) else [least]
+        for part in sizes:
+            info = self._copy_in(source, uri, original, Layout(original.info.size, part))
+            if info.etag == original.info.etag:
+                break
+        assert info is not None
+        return info
+
+    def _copy_in(self, source: str, uri: str, original: Original, layout: Layout) -> ObjectInfo:
+        with _telling(Side.DESTINATION):
+            upload_id, parts = self._uploads.resumed(uri, layout)
+            upload_id = upload_id or self._uploads.start(uri, original.headers)
+
+            def copy(number: int) -> Part:
+                self._deadline.check()
+                span = layout.span(number)
+                return self._uploads.copy(uri, upload_id, number, source, original.info.etag, span)
+
+            lacking = [number for number in range(1, layout.count + 1) if number not in parts]
+            parts |= dict(zip(lacking, self._parts.map(copy, lacking), strict=True))
+            self._uploads.complete(uri, upload_id, parts)
+        return self._found(uri)
+
+
+class _PartHashes:
+    """What an object's ETag would be in parts of another size, by its bytes in their order."""
+
+    def __init__(self, part: int, size: int) -> None:
+        self.part, self._left, self._digests = part, part, list[bytes]()
+        self._hash: Any = md5(usedforsecurity=False)
+        self._size = size
+
+    def take(self, data: bytes) -> None:
+        """The next bytes."""
+        view = memoryview(data)
+        while view:
+            piece = view[: self._left]
+            self._hash.update(piece)
+            self._left -= len(piece)
+            view = view[len(piece) :]
+            if not self._left:
+                self._next()
+
+    def _next(self) -> None:
+        self._digests.append(self._hash.digest())
+        self._hash, self._left = md5(usedforsecurity=False), self.part
+
+    @property
+    def etag(self) -> str:
+        """Of the bytes so far as a whole object."""
+        digests = [*self._digests, self._hash.digest()] if self._left < self.part else self._digests
+        return f"{md5(b''.join(digests), usedforsecurity=False).hexdigest()}-{len(digests)}"
+
+
+@contextmanager
+def _telling(side: Side) -> Iterator[None]:
+    try:
+        yield
+    except LakeMirrorError as error:
+        raise Unbrought(side, error) from error
+
+
+def _original(source: str, answer: urllib3.BaseHTTPResponse) -> Original:
+    told = {name.lower(): _as_sent(value) for name, value in answer.headers.items()}
+    kept = {name: value for name, value in told.items() if name in _KEPT or name.startswith(_META)}
+    return Original(stored(split_uri(source)[1], told), kept)
+
+
+def _as_sent(value: str) -> str:
+    """A header's text; the client takes its bytes for Latin-1."""
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value

@@ -1,0 +1,47 @@
+"""The command that changes how a mirror's objects are copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lakemirror.commands.context import Talk, of_mirror
+from lakemirror.output import mirror_tables
+
+
+@click.command()
+@click.option(
+    "--object-replication",
+    metavar="native|managed",
+    help="Who copies objects: a rule of the stores, or LakeMirror.",
+)
+@click.option(
+    "--pause-copying/--resume-copying",
+    "copying_paused",
+    default=None,
+    help="Stop or go on copying; checks and branches go on either way.",
+)
+@click.option("--workers", type=int, metavar="N", help="How many objects LakeMirror copies at once.")
+@click.option("--bytes-per-second", type=int, metavar="N", help="The most that LakeMirror copies; 0: no limit.")
+@of_mirror
+def edit(
+    talk: Talk,
+    path: str,
+    object_replication: str | None,
+    copying_paused: bool | None,
+    workers: int | None,
+    bytes_per_second: int | None,
+) -> None:
+    """Change how a mirror's objects are copied. What is not given stays as it is."""
+    given: dict[str, Any] = {
+        "object_replication": object_replication,
+        "copying_paused": copying_paused,
+        "workers": workers,
+    }
+    body = {name: value for name, value in given.items() if value is not None}
+    if bytes_per_second is not None:
+        body["bytes_per_second"] = bytes_per_second or None
+    if not body:
+        raise click.UsageError("give at least one setting to change")
+    talk.tell(talk.api.patch(path, body), mirror_tables.mirror_standing)

@@ -1,0 +1,309 @@
+"""What a check finds missing at a mirror that brings its objects itself is brought on the spot, and judged again.
+
+Objects first, small ones before large ones; a range's file once all that it names and that can be brought is there.
+What keeps a store from giving or taking anything stops the bringing, not the look: the rest is told as missing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from adapters.s3.mover import PARTS_AT_ONCE, PUT_WHOLE, Mover
+from core.bringing import Side, Unbrought, is_bringable
+from core.errors import Conflict, Full, Invalid, LakeMirrorError, NotFound, RemoteFailure
+from core.exporting.deadline import Deadline, Late, Rate
+from core.mirroring.content_proof import Proof, Refusals
+from core.mirroring.object_check import Reason, What
+from core.types import ObjectInfo
+from spark_jobs.check.presence import Expected, Looker
+from spark_jobs.check.ranges import OpenedRange
+from spark_jobs.check.settings import CheckSettings, is_one_store, place_of, store_at
+
+LEAST_SECONDS = 5.0
+"""A task that begins when the time is up brings something all the same: else a slow start would let nothing be done."""
+TOLD_SECONDS = 1.0
+"""So often a job tells how far it is."""
+MOST_REFUSED = 20
+"""So many objects in a row that the destination did not take: then it takes none."""
+_OF_ONE_KEY = (Invalid, Conflict, RemoteFailure)
+"""What the destination may answer to a write for the key's own sake."""
+
+
+class Brings(Protocol):
+    """What bringing needs of two stores; adapters/s3/mover.py says what each raises."""
+
+    def read(self, uri: str) -> bytes: ...
+    def write(self, uri: str, data: bytes) -> None: ...
+    def shows(self, prefix_uri: str) -> bool: ...
+    def bring(self, source: str, uri: str, size: int) -> ObjectInfo: ...
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Moved:
+    """How much was found missing and brought since the last time."""
+
+    lacking: int = 0
+    copied: int = 0
+    copied_bytes: int = 0
+
+
+@dataclass(slots=True)
+class Brought:
+    """What came of an object. `late`: nothing yet, its turn is in the next slice; `gone`: the source lacks it too."""
+
+    proof: Proof
+    copied: int = 0
+    size: int = 0
+    late: bool = False
+    gone: bool = False
+
+
+def mover_of(settings: CheckSettings) -> Brings:
+    """What moves objects from the source of a check to its destination, with this process's credentials."""
+    bring, source = settings.bring, settings.source
+    assert bring is not None
+    assert source is not None
+    connections = bring.workers + PARTS_AT_ONCE + 4
+    return Mover(
+        store_at(source, settings.tries, connections),
+        store_at(place_of(settings), settings.tries, connections),
+        Deadline(max(bring.until, time.time() + LEAST_SECONDS)),
+        within=is_one_store(source, settings),
+        rate=Rate(bring.bytes_per_second),
+    )
+
+
+@dataclass
+class Bringer:
+    """Brings what is missing below a namespace: as many objects at once as `settings` say, a quarter of them large.
+
+    `failure` is what kept a store from giving or taking anything; `late`: there was no time left.
+    """
+
+    mover: Brings
+    settings: CheckSettings
+    source_refusals: Refusals
+    failure: LakeMirrorError | None = None
+    late: bool = False
+    _known: dict[Expected, Brought] = field(default_factory=dict)
+    _refused: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _source_shows: bool | None = None
+
+    def __post_init__(self) -> None:
+        self._namespace = self.settings.namespace.rstrip("/")
+        assert self.settings.source is not None
+        assert self.settings.bring is not None
+        self._source = self.settings.source.namespace.rstrip("/")
+        workers = self.settings.bring.workers
+        large = max(1, workers // 4)
+        self._large = ThreadPoolExecutor(large)
+        self._small = ThreadPoolExecutor(workers - large) if workers > 1 else self._large
+
+    def close(self) -> None:
+        """Waits for what is under way."""
+        self._small.shutdown()
+        self._large.shutdown()
+        self.mover.close()
+
+    def can_bring(self, proof: Proof, entry: Expected) -> bool:
+        """Whether it is missing or wrong, and lies below the namespace: what is imported lies where it lies."""
+        return is_bringable(proof.verdict) and entry.uri.startswith(f"{self._namespace}/")
+
+    # --- objects ------------------------------------------------------------------------------------------------------
+
+    def bring(self, lacking: Iterable[tuple[Expected, Proof]], looker: Looker) -> Iterator[Moved]:
+        """Bring these, each address once; `of` tells what came of each."""
+        todo = {entry: proof for entry, proof in lacking if entry not in self._known}
+        yield Moved(lacking=len(todo))
+        jobs = [self._start(entry, todo[entry], looker) for entry in sorted(todo, key=lambda entry: entry.size)]
+        moved, told_at = Moved(), time.monotonic()
+        for job in as_completed(jobs):
+            entry, brought = job.result()
+            self._known[entry] = brought
+            moved.copied += brought.copied
+            moved.copied_bytes += brought.size
+            if moved.copied and time.monotonic() - told_at >= TOLD_SECONDS:
+                yield moved
+                moved, told_at = Moved(), time.monotonic()
+        if moved.copied:
+            yield moved
+
+    def of(self, entry: Expected) -> Brought:
+        """What came of an object."""
+        return self._known[entry]
+
+    def _start(self, entry: Expected, proof: Proof, looker: Looker) -> Future[tuple[Expected, Brought]]:
+        pool = self._large if entry.size > PUT_WHOLE else self._small
+        return pool.submit(self._one, entry, proof, looker)
+
+    def _one(self, entry: Expected, proof: Proof, looker: Looker) -> tuple[Expected, Brought]:
+        if self.failure is not None:
+            return entry, Brought(_told(proof, f"copying stopped: {self.failure.message}"))
+        if self.late:
+            return entry, Brought(proof, late=True)
+        try:
+            info = self.mover.bring(self._source + entry.uri.removeprefix(self._namespace), entry.uri, entry.size)
+            self._refused = 0
+            return entry, Brought(looker.judge(info, entry), copied=1, size=info.size)
+        except Late:
+            self.late = True
+            return entry, Brought(proof, late=True)
+        except Unbrought as unbrought:
+            return entry, self._why(proof, unbrought)
+        except LakeMirrorError as error:  # of the look at what was brought
+            self.failure = self.failure or error
+            return entry, Brought(proof)
+
+    def _why(self, proof: Proof, unbrought: Unbrought) -> Brought:
+        """What is told of an object that could not be brought; notes what concerns a store as a whole."""
+        error = unbrought.error
+        try:
+            if unbrought.gone:
+                self._require_source()
+                return Brought(_told(proof, "the source does not have it either"), gone=True)
+            if unbrought.side is Side.SOURCE:
+                _, detail = self.source_refusals.of_key(error, What.OBJECT)
+                return Brought(_told(proof, f"it can't be read at the source: {detail}"))
+            self._require_taken(error)
+        except LakeMirrorError as failure:
+            self.failure = self.failure or failure
+            return Brought(_told(proof, f"copying stopped: {failure.message}"))
+        except Unbrought as other:
+            self.failure = self.failure or other.error
+            return Brought(_told(proof, f"copying stopped: {other.error.message}"))
+        return Brought(_told(proof, f"it can't be copied: {error.message}"))
+
+    def _require_source(self) -> None:
+        """A source that shows no metadata (a bucket that is not there, another one) proves nothing by a 404."""
+        prefix = f"{self._source}/{self.settings.metadata_prefix}/"
+        with self._lock:
+            if self._source_shows is None:
+                self._source_shows = self.mover.shows(prefix)
+        if not self._source_shows:
+            hint = "Check the source's storage namespace, and that its region's store is the right one"
+            raise NotFound(f"the source shows nothing below {prefix}", hint=hint)
+
+    def _require_taken(self, error: LakeMirrorError) -> None:
+        """Raises what the destination says of all keys."""
+        with self._lock:
+            self._refused += 1
+            refused = self._refused
+        if isinstance(error, Full) or not isinstance(error, _OF_ONE_KEY) or refused >= MOST_REFUSED:
+            raise _at_destination(error, self._namespace)
+
+    # --- ranges -------------------------------------------------------------------------------------------------------
+
+    def range_file(self, range_id: str) -> bytes:
+        """A range's file as the source has it. Raises what keeps it from being had, of this file or of all."""
+        if self.failure is not None:
+            raise self.failure
+        uri = f"{self._source}/{self.settings.metadata_prefix}/{range_id}"
+        try:
+            return self.mover.read(uri)
+        except Unbrought as unbrought:
+            if not unbrought.gone:
+                self._note_source(unbrought.error)
+            raise unbrought.error from unbrought
+
+    def _note_source(self, error: LakeMirrorError) -> None:
+        try:
+            self.source_refusals.of_key(error, What.RANGE)
+        except LakeMirrorError as failure:
+            self.failure = self.failure or failure
+
+    def write_range(self, range_id: str, data: bytes) -> str:
+        """Writes a range's file and reads it back; gives why that could not be done, "" if it was. Raises Late."""
+        if self.failure is not None:
+            return f"copying stopped: {self.failure.message}"
+        try:
+            self.mover.write(self.settings.metadata_uri(range_id), data)
+        except Unbrought as unbrought:
+            error = unbrought.error
+            try:
+                self._require_taken(error)
+            except LakeMirrorError as failure:
+                self.failure = failure
+            return f"it can't be written: {error.message}"
+        return ""
+
+
+def _told(proof: Proof, why: str) -> Proof:
+    """The same verdict, with why it was not mended."""
+    assert proof.verdict is not None
+    reason, detail = proof.verdict
+    return Proof((Reason(reason), f"{detail}; {why}"), proof.note)
+
+
+def _at_destination(error: LakeMirrorError, namespace: str) -> LakeMirrorError:
+    """A write's 404 is of the bucket."""
+    if isinstance(error, NotFound):
+        hint = "Make the bucket there, or tell where the region's store is"
+        return NotFound(f"nothing can be written to {namespace}: {error.message}", hint=hint)
+    return error
+
+
+# --- a group of ranges ------------------------------------------------------------------------------------------------
+
+
+def lacking_bytes(group: Sequence[OpenedRange], proofs: Sequence[Sequence[Proof]], bringer: Bringer) -> int:
+    """How much would be brought."""
+    return sum(entry.size for entry, _ in _lacking(group, proofs, bringer))
+
+
+def bring_group(
+    group: Sequence[OpenedRange], proofs: Sequence[list[Proof]], bringer: Bringer, looker: Looker
+) -> Iterator[list[dict[str, Any]]]:
+    """Bring what a look at these ranges lacked, then the ranges' own files; rows that tell how far that is.
+
+    `proofs` are as those of a second look then; what was not brought for want of time makes its range `late`.
+    """
+    for moved in bringer.bring(_lacking(group, proofs, bringer), looker):
+        yield [{"kind": "bringing", **asdict(moved)}]
+    for opened, own in zip(group, proofs, strict=True):
+        waits = _take_over(opened, own, bringer)
+        if opened.unwritten is not None and not opened.late:
+            _write_file(opened, bringer, waits=waits)
+
+
+def _lacking(
+    group: Sequence[OpenedRange], proofs: Sequence[Sequence[Proof]], bringer: Bringer
+) -> Iterator[tuple[Expected, Proof]]:
+    for opened, own in zip(group, proofs, strict=True):
+        for entry, proof in zip(opened.expected(), own, strict=True):
+            if bringer.can_bring(proof, entry):
+                yield entry, proof
+
+
+def _take_over(opened: OpenedRange, own: list[Proof], bringer: Bringer) -> bool:
+    """What came of a range's objects; gives whether any of them may yet be brought."""
+    waits = False
+    for at, entry in enumerate(opened.expected()):
+        if bringer.can_bring(own[at], entry):
+            brought = bringer.of(entry)
+            own[at] = brought.proof
+            opened.late |= brought.late
+            waits |= brought.proof.verdict is not None and not brought.gone
+    return waits
+
+
+def _write_file(opened: OpenedRange, bringer: Bringer, *, waits: bool) -> None:
+    """A reader never meets a range before what it names, but for what nobody can bring."""
+    assert opened.unwritten is not None
+    why = "it is written once its objects are here"
+    if not waits:
+        try:
+            why = bringer.write_range(opened.range_id, opened.unwritten)
+        except Late:
+            opened.late = True
+            return
+    if why:
+        prefix = bringer.settings.metadata_prefix
+        detail = f"the range's file is not at the destination: {why}"
+        opened.problems.append(opened.without_file(prefix, Reason.RANGE_MISSING, detail))

@@ -1,0 +1,235 @@
+"""Bringing objects from namespace to namespace as they are: on moto, and on a real S3 server where LAKEMIRROR_TEST_S3
+names one with its keys (`http://key:secret@127.0.0.1:7480`)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+from urllib.parse import urlsplit
+
+import boto3
+import pytest
+
+from adapters.s3 import mover
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.mover import Mover
+from core.bringing import Side, Unbrought
+from core.errors import NotFound, RemoteFailure
+from core.exporting.deadline import Deadline, Late, Rate
+from tests.s3_double import KEYS, running_moto
+
+REAL = os.environ.get("LAKEMIRROR_TEST_S3", "")
+MIB = 1 << 20
+ODD = ["a b", "a+b", "a%2Fb", "käse/ü/日本", "a//b", "../up/../and/./down", "<xml>&amp;'\"", "x" * 1000]
+
+
+class Place:
+    """A server with a source's and a mirror's bucket, and boto3 to look into them."""
+
+    def __init__(self, endpoint: str, keys: dict[str, str]) -> None:
+        name = uuid.uuid4().hex[:8]
+        self.source, self.mirror = f"src-{name}", f"dst-{name}"
+        pair = {f"aws_{key}": value for key, value in keys.items()}
+        self.client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **pair)
+        for bucket in (self.source, self.mirror):
+            self.client.create_bucket(Bucket=bucket)
+        options = {"endpoint": endpoint, "region": "us-east-1", "force_path_style": True, "tries": 2, **keys}
+        self.stores = FastObjectStore(**options), FastObjectStore(**options)
+
+    def mover(self, *, within: bool = False, seconds: float = 60.0, rate: float = 0.0) -> Mover:
+        return Mover(*self.stores, Deadline(time.time() + seconds), within=within, rate=Rate(rate))
+
+    def bring(self, key: str, size: int, **options: Any) -> Any:
+        one = self.mover(**options)
+        try:
+            return one.bring(f"s3://{self.source}/{key}", f"s3://{self.mirror}/{key}", size)
+        finally:
+            one.close()
+
+    def put(self, key: str, data: bytes, **more: Any) -> str:
+        return str(self.client.put_object(Bucket=self.source, Key=key, Body=data, **more)["ETag"]).strip('"')
+
+    def upload(self, key: str, data: bytes, *sizes: int, **more: Any) -> str:
+        """An object in parts of these sizes; gives its ETag."""
+        where = {"Bucket": self.source, "Key": key}
+        upload_id = self.client.create_multipart_upload(**where, **more)["UploadId"]
+        parts, at = [], 0
+        for number, size in enumerate(sizes, 1):
+            body = data[at : at + size]
+            given = self.client.upload_part(**where, UploadId=upload_id, PartNumber=number, Body=body)
+            parts.append({"PartNumber": number, "ETag": given["ETag"]})
+            at += size
+        self.client.complete_multipart_upload(**where, UploadId=upload_id, MultipartUpload={"Parts": parts})
+        return str(self.client.head_object(**where)["ETag"]).strip('"')
+
+    def there(self, key: str) -> dict[str, Any]:
+        return dict(self.client.head_object(Bucket=self.mirror, Key=key))
+
+    def bytes_there(self, key: str) -> bytes:
+        return bytes(self.client.get_object(Bucket=self.mirror, Key=key)["Body"].read())
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    if REAL:
+        parts = urlsplit(REAL)
+        keys = {"access_key_id": parts.username or "", "secret_access_key": parts.password or ""}
+        yield Place(f"{parts.scheme}://{parts.hostname}:{parts.port}", keys)
+        return
+    with running_moto() as endpoint:
+        yield Place(endpoint, KEYS)
+
+
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("key", ODD)
+def test_an_object_keeps_its_bytes_its_etag_and_its_headers(place: Place, key: str, within: bool) -> None:
+    data = key.encode() * 3
+    told = {"ContentType": "text/x-odd", "Metadata": {"owner": "olga"}, "CacheControl": "no-store"}
+    etag = place.put(key, data, **told)
+    info = place.bring(key, len(data), within=within)
+    there = place.there(key)
+    assert (info.size, info.etag) == (len(data), etag) == (there["ContentLength"], there["ETag"].strip('"'))
+    assert {name: there[name] for name in told} == told
+    assert place.bytes_there(key) == data
+
+
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("claimed", [0, 5, 10])
+def test_an_empty_object_whatever_its_entry_claims(place: Place, claimed: int, within: bool) -> None:
+    place.put("empty", b"")
+    info = place.bring("empty", claimed, within=within)
+    assert (info.size, info.etag) == (0, hashlib.md5(b"").hexdigest())
+
+
+def test_an_object_that_is_larger_than_its_entry_claims_comes_whole(place: Place) -> None:
+    data = os.urandom(9 * MIB)
+    etag = place.put("larger", data)
+    assert place.bring("larger", 10).etag == etag
+    assert place.bytes_there("larger") == data
+
+
+SHAPES = {
+    "usual": (8 * MIB, [8 * MIB, 5 * MIB]),
+    "smallest": (5 * MIB, [5 * MIB, 5 * MIB, 1]),
+    "one": (5 * MIB, [5 * MIB]),
+    "odd": (6 * MIB, [6 * MIB + 0, 6 * MIB, 12_345]),
+}
+
+
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("tells_parts", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_21_an_object_in_parts_gets_the_etag_of_the_source(
+    place: Place, shape: str, tells_parts: bool, within: bool
+) -> None:
+    _, sizes = SHAPES[shape]
+    data, key = os.urandom(sum(sizes)), f"parts/{shape}"
+    etag = place.upload(key, data, *sizes, ContentType="text/x-parts")
+    untold = mock.patch.object(Mover, "_first_part", lambda *_: 0)
+    with mock.patch.object(Mover, "_first_part", Mover._first_part) if tells_parts else untold:
+        info = place.bring(key, len(data), within=within)
+    assert (info.etag, info.size) == (etag, len(data))
+    assert place.there(key)["ContentType"] == "text/x-parts"
+    assert place.bytes_there(key) == data
+
+
+def test_parts_that_no_client_makes_come_in_others_with_the_same_bytes(place: Place) -> None:
+    sizes = [7 * MIB + 1, 5 * MIB + 3, 77]
+    data = os.urandom(sum(sizes))
+    etag = place.upload("strange", data, *sizes)
+    info = place.bring("strange", len(data))
+    assert info.size == len(data)
+    assert info.etag != etag
+    assert place.bytes_there("strange") == data
+
+
+def test_an_upload_that_was_broken_off_is_gone_on_with(place: Place) -> None:
+    data = os.urandom(11 * MIB)
+    etag = place.upload("broken", data, 5 * MIB, 5 * MIB, MIB)
+    sent: list[int] = []
+    put = mover.Uploads.put
+
+    def count(uploads: Any, uri: str, upload_id: str, number: int, body: bytes) -> Any:
+        if len(sent) == 1:
+            sent.append(0)
+            raise Late
+        sent.append(number)
+        return put(uploads, uri, upload_id, number, body)
+
+    with (
+        mock.patch.object(Mover, "_first_part", lambda *_: 5 * MIB),
+        mock.patch.object(mover, "IN_FLIGHT", 5 * MIB),
+        mock.patch.object(mover.Uploads, "put", count),
+    ):
+        with pytest.raises(Late):
+            place.bring("broken", len(data))
+        assert place.bring("broken", len(data)).etag == etag
+    assert sent == [1, 0, 2, 3], "no part is sent twice"
+
+
+def test_what_the_source_lacks_is_gone(place: Place) -> None:
+    for within in (False, True):
+        for size in (0, 10, 20 * MIB):
+            with pytest.raises(Unbrought) as caught:
+                place.bring("nowhere", size, within=within)
+            assert caught.value.gone
+
+
+def test_a_bucket_that_is_not_there_is_the_destinations(place: Place) -> None:
+    place.put("fine", b"fine")
+    for within in (False, True):
+        one = place.mover(within=within)
+        with pytest.raises(Unbrought) as caught:
+            one.bring(f"s3://{place.source}/fine", "s3://no-such-bucket-here/fine", 4)
+        assert (caught.value.side, type(caught.value.error), caught.value.gone) == (Side.DESTINATION, NotFound, False)
+
+
+def test_bytes_that_are_not_the_sources_are_not_written(place: Place) -> None:
+    place.put("torn", b"right bytes")
+    asked = FastObjectStore.asked
+
+    def torn(store: Any, method: str, *args: Any) -> Any:
+        answer = asked(store, method, *args)
+        wrong = mock.Mock(headers=answer.headers, data=b"wrong bytes", status=answer.status)
+        return wrong if method == "GET" else answer
+
+    with mock.patch.object(FastObjectStore, "asked", torn), pytest.raises(Unbrought) as caught:
+        place.bring("torn", 11)
+    assert isinstance(caught.value.error, RemoteFailure)
+    assert "Contents" not in place.client.list_objects_v2(Bucket=place.mirror, Prefix="torn")
+
+
+def test_nothing_begins_after_the_deadline(place: Place) -> None:
+    place.put("late", b"late")
+    with pytest.raises(Late):
+        place.bring("late", 4, seconds=-1.0)
+
+
+def test_a_rate_lets_later_objects_wait(place: Place) -> None:
+    place.put("paced", b"x" * 1000)
+    one = place.mover(rate=10_000.0)
+    began = time.monotonic()
+    for _ in range(4):
+        one.bring(f"s3://{place.source}/paced", f"s3://{place.mirror}/paced", 1000)
+    assert time.monotonic() - began > 0.29
+
+
+def test_a_small_file_is_read_and_written_back(place: Place) -> None:
+    place.put("_lakefs/abc", b"metadata")
+    one = place.mover()
+    one.write(f"s3://{place.mirror}/_lakefs/abc", one.read(f"s3://{place.source}/_lakefs/abc"))
+    assert place.bytes_there("_lakefs/abc") == b"metadata"
+    assert one.shows(f"s3://{place.source}/_lakefs/")
+    assert not one.shows(f"s3://{place.mirror}/nothing/")
+
+
+def test_a_write_that_reads_back_otherwise_is_none(place: Place) -> None:
+    one = place.mover()
+    with mock.patch.object(FastObjectStore, "read", return_value=b"other"), pytest.raises(Unbrought) as caught:
+        one.write(f"s3://{place.mirror}/_lakefs/torn", b"mine")
+    assert caught.value.side is Side.DESTINATION

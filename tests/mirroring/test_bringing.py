@@ -1,0 +1,270 @@
+"""A mirror that brings its objects itself: what it copies, in which order, and what it says where it can't."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from adapters.s3.store_keys import keys_of
+from core.errors import Archived, Denied, Full, NotFound, RemoteFailure, Unreachable
+from core.types import ObjectInfo
+from deployment.config_sections import StoreCredentials
+from deployment.reader import Secret
+from jobs.models import Duty
+from mirrors.models import Blocker, Coverage, Mirror, Run
+from tests.fakes import FakeMover
+from tests.mirrors.harness import NAMESPACE, Deployment, state_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lake(lm: Deployment) -> Deployment:
+    """A mirror without any replication of its stores; its repository is there."""
+    Mirror.objects.update(object_replication="managed")
+    lm.work(1)
+    return lm
+
+
+def outcome() -> str:
+    """What the last round of validation came to."""
+    return Duty.objects.get(kind="validate").outcome
+
+
+def mover(lake: Deployment) -> FakeMover:
+    return lake.mover(None)
+
+
+def root(lake: Deployment) -> str:
+    """The commit with which the repository began."""
+    return next(commit.id for commit in lake.lake.repository.commits.values() if not commit.parents)
+
+
+def source_of(lake: Deployment, address: str) -> str:
+    return f"{lake.lake.repository.info.storage_namespace.rstrip('/')}/{address}"
+
+
+def test_everything_is_brought_and_the_branch_moves(lake: Deployment) -> None:
+    head = lake.lake.commit(files={f"f{n:02}": b"x" * n for n in range(20)})
+    lake.work()
+    assert lake.head() == head
+    assert lake.torn() == []
+    assert Blocker.objects.count() == 0
+    mirror, run = Mirror.objects.get(), Run.objects.order_by("pk").first()
+    assert run is not None
+    assert (run.lacking, run.copied, run.copied_bytes) == (20, 20, sum(range(20)))
+    assert (mirror.copied, mirror.copied_bytes) == (20, sum(range(20)))
+
+
+def test_the_order_is_objects_then_range_then_metarange(lake: Deployment) -> None:
+    head = lake.lake.commit(files={"a": b"1", "b": b"2"})
+    written: list[str] = []
+    put = lake.eu_store.put
+    with mock.patch.object(lake.eu_store, "put", lambda uri, data: (written.append(uri), put(uri, data))[1]):
+        lake.work()
+    ours = [uri for uri in written if "/_lakemirror/" not in uri]
+    kinds = ["metadata" if "/_lakefs/" in uri else "object" for uri in ours]
+    assert kinds == ["object", "object", "metadata", "metadata"]
+    assert ours[-1] == f"{NAMESPACE}/_lakefs/{lake.lake.repository.commits[head].metarange_id}"
+
+
+def test_what_changes_little_is_brought_by_the_worker_itself(lake: Deployment) -> None:
+    lake.small_checks = True
+    with mock.patch("spark_jobs.check.job.source_of", lake.source_of):
+        lake.lake.commit(files={f"f{n:02}": b"x" for n in range(20)})
+        lake.work()
+        lake.checked.clear()
+        mover(lake).brought.clear()
+        head = lake.lake.commit(files={"f00": b"changed"})
+        lake.work()
+    assert (lake.head(), lake.checked) == (head, [])
+    assert len(mover(lake).brought) == 1, "what is there is not brought again"
+    assert lake.torn() == []
+
+
+def test_the_worker_has_the_keys_by_which_it_brings(lake: Deployment) -> None:
+    seen: list[Any] = []
+
+    def check_small(work: Any, settings: Any, store: Any) -> None:
+        seen.extend(keys_of(place.region, place.access) for place in (settings, settings.source))
+
+    mirror = Mirror.objects.get()
+    keys = StoreCredentials("AKIAONLYINTHEFILE", Secret("its secret"), Secret(""))
+    store = SimpleNamespace(credentials=keys)
+    known = SimpleNamespace(regions=("us-east-1", "eu-west-1"), store=lambda region: store, export_stores={})
+    with (
+        mock.patch("spark_jobs.check.job.check_small", check_small),
+        mock.patch("deployment.wiring.executors.config", SimpleNamespace(current=lambda: known)),
+        mock.patch.dict("adapters.s3.store_keys._remembered", clear=True),
+    ):
+        lake._check_small(mirror, [])
+    assert [key and key.access_key_id for key in seen] == ["AKIAONLYINTHEFILE"] * 2
+
+
+def test_one_object_that_the_source_lacks_holds_its_commit_alone(lake: Deployment) -> None:
+    first = lake.lake.commit(files={"a": b"1", "b": b"2"})
+    gone = lake.lake.address_of(first, "a")
+    del lake.us_store.objects[source_of(lake, gone)]
+    lake.work()
+    assert lake.head() == root(lake)
+    blocker = Blocker.objects.get(kind="object")
+    assert (blocker.address, blocker.gone_at_source) == (gone, True)
+    assert len(mover(lake).brought) == 1
+    assert state_of(first).data == "gone"
+    head = lake.lake.commit(files={"a": b"new"})
+    lake.work(4)
+    assert lake.head() == head, "history may be gone at both sides"
+
+
+def test_what_was_lost_here_is_brought_again_by_the_next_look(lake: Deployment) -> None:
+    lake.lake.commit(files={"a": b"1", "b": b"2"})
+    lake.work()
+    lost = next(uri for uri in lake.eu_store.objects if "/data/" in uri)
+    del lake.eu_store.objects[lost]
+    Coverage.objects.update(verify_at="2020-01-01T00:00:00Z")
+    lake.work()
+    assert lost in lake.eu_store.objects
+    assert Blocker.objects.count() == 0
+    assert lake.torn() == []
+
+
+def test_wrong_bytes_are_written_over(lake: Deployment) -> None:
+    head = lake.lake.commit(files={"a": b"right", "b": b"2"})
+    address = lake.lake.address_of(head, "a")
+    lake.eu_store.objects[f"{NAMESPACE}/{address}"] = b"ri"
+    lake.work()
+    assert lake.head() == head
+    assert lake.eu_store.objects[f"{NAMESPACE}/{address}"] == b"right"
+
+
+@pytest.mark.parametrize("what", ["range", "metarange"])
+def test_metadata_that_broke_off_is_written_over(lake: Deployment, what: str) -> None:
+    head = lake.lake.commit(files={"a": b"1"})
+    metarange = lake.lake.repository.commits[head].metarange_id
+    broken = metarange if what == "metarange" else next(f for f in lake.lake.files_of(head) if f != metarange)
+    lake.eu_store.objects[f"{NAMESPACE}/_lakefs/{broken}"] = b"half"
+    lake.work()
+    assert lake.head() == head
+    assert lake.torn() == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Denied("403 AccessDenied"), NotFound("404 NoSuchBucket"), Full("507 QuotaExceeded"), Unreachable("no answer")],
+    ids=["denied", "no-bucket", "full", "away"],
+)
+def test_a_destination_that_takes_nothing_is_the_mirrors_reason(lake: Deployment, error: Exception) -> None:
+    head = lake.lake.commit(files={f"f{n:02}": b"x" for n in range(30)})
+    with mock.patch.object(FakeMover, "bring", side_effect=unbrought("destination", error)) as bring:
+        lake.work()
+    assert str(error) in outcome()
+    assert bring.call_count < 60, "not each object is tried for it"
+    assert lake.head() == root(lake)
+    lake.work()
+    assert lake.head() == head
+    assert Blocker.objects.count() == 0
+
+
+def test_a_source_that_shows_nothing_at_all_proves_nothing_by_a_404(lake: Deployment) -> None:
+    lake.lake.commit(files={"a": b"1"})
+    lake.work()
+    lake.lake.commit(files={"a": b"2"})
+    everything = dict(lake.us_store.objects)
+    metadata = {uri: data for uri, data in everything.items() if "/_lakefs/" in uri}
+    for uri in [uri for uri in everything if uri not in metadata]:
+        del lake.us_store.objects[uri]
+    with mock.patch.object(FakeMover, "shows", return_value=False):
+        lake.work(1)
+    assert "the source shows nothing below" in outcome()
+    assert not Blocker.objects.filter(gone_at_source=True, kind="range").exists()
+    lake.us_store.objects.update(everything)
+    lake.work(4)
+    assert lake.torn() == []
+    assert Blocker.objects.count() == 0
+
+
+def test_an_object_that_only_the_source_refuses_is_its_own_matter(lake: Deployment) -> None:
+    first = lake.lake.commit(files={"a": b"1", "b": b"2"})
+    closed = source_of(lake, lake.lake.address_of(first, "a"))
+    lake.us_store.unreadable[closed] = Archived("403 InvalidObjectState")
+    lake.work()
+    blocker = Blocker.objects.get(kind="object")
+    assert "archived" in blocker.detail
+    assert not blocker.gone_at_source
+    assert len(mover(lake).brought) == 1
+    lake.us_store.unreadable.clear()
+    lake.work()
+    assert lake.head() == first
+
+
+def test_a_slice_that_ends_goes_on_where_it_was(lake: Deployment) -> None:
+    head = lake.lake.commit(files={f"f{n:02}": b"x" for n in range(12)})
+    mover(lake).limit = 5
+    lake.work(1)
+    assert (lake.head(), len(mover(lake).brought)) == (root(lake), 5)
+    assert Blocker.objects.filter(kind="object").count() == 0, "what had no turn yet is not missing"
+    mover(lake).limit = None
+    lake.work()
+    assert (lake.head(), len(mover(lake).brought)) == (head, 12)
+
+
+def test_while_copying_is_paused_nothing_is_brought_and_checks_go_on(lake: Deployment) -> None:
+    Mirror.objects.update(copying_paused=True)
+    head = lake.lake.commit(files={"a": b"1"})
+    lake.work()
+    assert (lake.head(), mover(lake).brought) == (root(lake), [])
+    lake.arrive()
+    lake.work()
+    assert (lake.head(), mover(lake).brought) == (head, [])
+
+
+def test_42_native_to_managed_and_back_while_things_are_missing(lake: Deployment) -> None:
+    Mirror.objects.update(object_replication="native")
+    head = lake.lake.commit(files={"a": b"1", "b": b"2", "c": b"3"})
+    missing = lake.lake.address_of(head, "a")
+    lake.arrive(missing)
+    lake.work()
+    assert lake.head() == root(lake)
+    del lake.eu_store.objects[f"{NAMESPACE}/{missing}"]
+    lake.eu_store.hidden.clear()
+    Mirror.objects.update(object_replication="managed")
+    lake.work()
+    assert lake.head() == head
+    assert mover(lake).brought == [f"{NAMESPACE}/{missing}"], "no object twice"
+    Mirror.objects.update(object_replication="native")
+    lake.lake.commit(files={"a": b"4"})
+    lake.work()
+    assert lake.head() == head
+    assert lake.torn() == []
+
+
+def test_nothing_is_brought_into_a_repository_that_is_in_doubt(lake: Deployment) -> None:
+    lake.lake.commit(files={"a": b"1"})
+    Mirror.objects.update(state="stopped")
+    lake.work()
+    assert mover(lake).brought == []
+
+
+def test_what_does_not_read_back_is_not_there(lake: Deployment) -> None:
+    head = lake.lake.commit(files={"a": b"1"})
+
+    def torn(mover: FakeMover, source: str, uri: str, size: int) -> ObjectInfo:
+        mover.store.put(uri, b"")
+        return ObjectInfo(uri.split("/", 3)[3], 0, "d41d8cd98f00b204e9800998ecf8427e")
+
+    with mock.patch.object(FakeMover, "bring", torn):
+        lake.work()
+    assert lake.head() == root(lake)
+    assert Blocker.objects.filter(reason="size-differs").exists()
+    lake.work()
+    assert lake.head() == head
+
+
+def unbrought(side: str, error: Exception) -> Exception:
+    from core.bringing import Side, Unbrought
+
+    assert isinstance(error, NotFound | RemoteFailure | Denied | Unreachable)
+    return Unbrought(Side(side), error)
