@@ -18,6 +18,7 @@ import lakefs_sdk
 import urllib3
 from lakefs_sdk import exceptions as sdk_errors
 
+from adapters.rights_of_calls import right_for_call
 from adapters.s3.store import require_file
 from core.clocks import seconds_ahead
 from core.errors import (
@@ -57,8 +58,7 @@ _BY_STATUS: dict[int, type[LakeMirrorError]] = {
 _HINTS = {
     401: "That lakeFS refuses the key {key}: once it is let in again there, work goes on by itself; another key is "
     "given on the page of installations, or as source_lakefs_access_key_id with its secret and a restart",
-    403: "The user of the key {key} may not do that there: give it what the policy ReplicationPolicy names, and work "
-    "goes on by itself",
+    403: "The user of the key {key} may not do that there: grant it {right}, and work goes on by itself",
 }
 
 # What is acted upon for good when lakeFS says it: a proxy's own 404 page must not pass for it.
@@ -314,7 +314,8 @@ class LakeFSAdapter:
         try:
             return call(*args, _request_timeout=(CONNECT_SECONDS, self.read_seconds), **options)
         except sdk_errors.ApiException as error:
-            raise self._without_secrets(_translate(what, self.url, self.key_id, error)) from None
+            right = right_for_call(getattr(call, "__name__", ""))
+            raise self._without_secrets(_translate(what, self.url, self.key_id, right, error)) from None
         except urllib3.exceptions.HTTPError as error:
             cause = getattr(error, "reason", None) or error
             kind = NotSent if isinstance(cause, _NO_CONNECTION) else Unreachable
@@ -334,7 +335,7 @@ def _backoff(attempt: int, error: LakeMirrorError) -> float:
     return max(min(retry_after, 10.0), random.uniform(0.5, 1.0) * 0.1 * 2**attempt)
 
 
-def _translate(what: str, url: str, key_id: str, error: sdk_errors.ApiException) -> LakeMirrorError:
+def _translate(what: str, url: str, key_id: str, right: str, error: sdk_errors.ApiException) -> LakeMirrorError:
     status = error.status or 0
     said = _message_of(error)
     message = f"could not {what} at {url}: {error.reason or 'no reason given' if said is None else said}"
@@ -343,7 +344,7 @@ def _translate(what: str, url: str, key_id: str, error: sdk_errors.ApiException)
     if status in _DEFINITE and said is None:
         return RemoteFailure(f"{message} (status {status}, but not from a lakeFS)")
     if status in _BY_STATUS:
-        return _BY_STATUS[status](message, hint=_HINTS.get(status, "").format(key=key_id))
+        return _BY_STATUS[status](message, hint=_HINTS.get(status, "").format(key=key_id, right=right))
     return RemoteFailure(f"{message} (status {status})")
 
 

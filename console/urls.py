@@ -8,12 +8,14 @@ from console import api_docs
 from console.audit import views as audit_views
 from console.help import views as help_views
 from console.jobs import views as jobs_views
+from console.overview import region_map
 from console.overview import views as overview_views
 from console.search import commit_page
 from console.search import views as search_views
 
 urlpatterns = [
     path("", overview_views.overview, name="home"),
+    path("map/", region_map.region_map, name="map"),
     path("commits/<str:commit>/", commit_page.commit_page, name="commit"),
     path("search/", search_views.search_page, name="search"),
     path("audit/", audit_views.audit_list, name="audit"),

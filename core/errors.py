@@ -8,9 +8,11 @@ from __future__ import annotations
 
 class LakeMirrorError(Exception):
     """Base of every expected failure. `retryable` says whether the same call may succeed later; `field` names what the
-    caller has to change, if anything."""
+    caller has to change, if anything. `permanent`: a code for what somebody has to change first, "" where waiting or
+    another look may be enough."""
 
     retryable = False
+    permanent = ""
 
     def __init__(self, message: str, *, field: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -25,13 +27,19 @@ class LakeMirrorError(Exception):
 class Invalid(LakeMirrorError):
     """The caller sent something that can't be accepted."""
 
+    permanent = "not_accepted"
+
 
 class Unauthenticated(LakeMirrorError):
     """No credentials, or wrong ones."""
 
+    permanent = "key_refused"
+
 
 class Denied(LakeMirrorError):
     """Known caller without the right; names the missing action and the resource's ARN."""
+
+    permanent = "permission_denied"
 
     def __init__(self, message: str, *, action: str = "", arn: str = "", hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -42,9 +50,17 @@ class Denied(LakeMirrorError):
 class Archived(Denied):
     """A store has the object in an archive, and gives it to nobody until it is restored there."""
 
+    permanent = ""
+
 
 class NotFound(LakeMirrorError):
     """A definite 'not there' from a reachable place (never a time-out, never a 403)."""
+
+
+class NoBucket(NotFound):
+    """There is no such bucket: nothing in it will ever arrive."""
+
+    permanent = "no_such_bucket"
 
 
 class Conflict(LakeMirrorError):
@@ -92,9 +108,13 @@ class NoData(LakeMirrorError):
 
 
 class PartialFailure(LakeMirrorError):
-    """Some of what one round was to do could not be done this time; the rest was."""
+    """Some of what one round was to do could not be done this time; the rest was. `permanent` as its cause's."""
 
     retryable = True
+
+    def __init__(self, message: str, *, permanent: str = "") -> None:
+        super().__init__(message)
+        self.permanent = permanent
 
 
 class Unreadable(LakeMirrorError):

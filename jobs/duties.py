@@ -65,7 +65,7 @@ def _work(lease: Lease, handler: Handler, interval: float) -> tuple[DutyOutcome,
         return DutyOutcome(str(error), most, whole=False), lease.duty.failures
     except LakeMirrorError as error:
         log.warning("%s (attempt %d in a row): %s", lease.duty, failures, error)
-        return DutyOutcome(str(error), soon if error.retryable else most), failures
+        return DutyOutcome(str(error), soon if error.retryable else most, refusal=error.permanent), failures
     except Exception:
         log.exception("%s failed for a reason that is our own fault", lease.duty)
         return DutyOutcome("internal error: see the log of the worker", soon), failures
@@ -81,6 +81,7 @@ def _release(lease: Lease, outcome: DutyOutcome, failures: int, interval: float)
         next_in=next_in,
         failures=failures,
         outcome=outcome.summary[:2000],
+        refusal=outcome.refusal,
         **success,
     )
     send(Duty.objects.filter(pk=lease.duty.pk).to_send())

@@ -26,11 +26,13 @@ HOLDER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[:64]
 
 @dataclass(frozen=True, slots=True)
 class DutyOutcome:
-    """What a duty did, in words; seconds until the next look, if sooner than its interval; whether it did all."""
+    """What a duty did, in words; seconds until the next look, if sooner than its interval; whether it did all.
+    `refusal`: why it failed, where no later try helps by itself."""
 
     summary: str
     next_in: float | None = None
     whole: bool = True
+    refusal: str = ""
 
 
 @dataclass(slots=True)

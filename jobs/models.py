@@ -24,6 +24,13 @@ class Duty(models.Model):
     succeeded_at = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0, help_text="in a row")
     outcome = ExactTextField(blank=True)
+    refusal = models.CharField(
+        max_length=32,
+        default="",
+        db_default="",
+        blank=True,
+        help_text="why the last try failed, where no later one helps by itself: a code of core/errors.py",
+    )
 
     objects = DutyQuerySet.as_manager()
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.urls import reverse
+from django.utils.http import urlencode
 
-from core.installations.outages import Service, outage_remedy
+from core.installations.outages import Service
 from core.mirroring.states import NOT_KNOWN, State
 from core.notifications.kinds import OF_EXPORTS, OF_MIRRORS, AlertKind
 from core.notifications.lifecycle import Condition, Standing
@@ -63,6 +64,7 @@ def observe(now: datetime) -> Observation:
     readings = fleet_statuses(Mirror.objects.live(), now)
     causes, queues = root_causes(readings, now), queue_readings(now)
     _regions(seen, causes, now)
+    _replication(seen, readings)
     _queues(seen, queues)
     _deployments(seen)
     _mirrors(seen, readings, causes, {queue.name for queue in queues if queue.silent})
@@ -80,17 +82,43 @@ def _regions(seen: Observation, causes: Sequence[RootCause], now: datetime) -> N
             told = str(sentence(f"{service.word} of {region} answers"))
             seen.standings[region_subject(region, service)] = Standing(told, sure=(region, service) in answering)
     for cause in causes:
-        outage = cause.outage
-        condition = Condition(
-            kind=AlertKind.REGION_DOWN,
-            subject=region_subject(outage.region, outage.service),
-            sentence=str(cause.told),
-            since=outage.since,
-        )
-        name = f"{outage.service.name_alone} of {outage.region}"
-        link = reverse("installation", args=[outage.region])
-        remedy = outage_remedy(outage)
-        seen.troubles.append(Trouble(condition=condition, name=name, link=link, remedy=remedy, region=outage.region))
+        kind = AlertKind.REPLICATION_STOPPED if cause.source_region else AlertKind.REGION_DOWN
+        subject, told = _subject_of(cause), str(cause.told)
+        condition = Condition(kind=kind, subject=subject, sentence=told, since=cause.since)
+        name, link = _place_of(cause)
+        trouble = Trouble(condition=condition, name=name, link=link, remedy=cause.remedy, region=cause.region)
+        seen.troubles.append(trouble)
+
+
+def _place_of(cause: RootCause) -> tuple[str, str]:
+    """What it is about, and the page that helps."""
+    if cause.source_region:
+        mirrors = urlencode({"from": cause.source_region, "region": cause.region})
+        return f"Replication {cause.name}", f"{reverse('mirrors')}?{mirrors}"
+    return f"{Service(cause.service).name_alone} of {cause.region}", reverse("installation", args=[cause.region])
+
+
+def _subject_of(cause: RootCause) -> str:
+    """The subject of the alert for what explains why mirrors wait."""
+    if cause.source_region:
+        return replication_subject(cause.source_region, cause.region)
+    return region_subject(cause.region, Service(cause.service))
+
+
+def replication_subject(source_region: str, region: str) -> str:
+    """The replication of objects between two regions, as the subject of an alert."""
+    return f"replication/{source_region}/{region}"
+
+
+def _replication(seen: Observation, readings: Sequence[MirrorStatus]) -> None:
+    """Between each two regions with mirrors: nobody knows that objects arrive while one of these is not seen."""
+    for reading in readings:
+        source_region, region = reading.mirror.source.region, reading.mirror.region
+        subject = replication_subject(source_region, region)
+        told = str(sentence(f"objects written to {source_region} arrive in {region}"))
+        earlier = seen.standings.get(subject)
+        sure = reading.state not in UNSURE and (earlier is None or earlier.sure)
+        seen.standings[subject] = Standing(told, sure=sure)
 
 
 def region_subject(region: str, service: Service) -> str:
@@ -159,7 +187,7 @@ def _page_of(mirror: Mirror, kind: AlertKind) -> str:
 def _cause(reading: MirrorStatus, causes: Sequence[RootCause], queues: _QueuesOfRegions) -> str:
     """The subject of what explains that a mirror waits, or ""."""
     if cause := cause_of(reading, causes):
-        return region_subject(cause.outage.region, cause.outage.service)
+        return _subject_of(cause)
     if reading.state in WAITING:
         return next(map(queue_subject, queues.silent_of(reading.mirror.region)), "")
     return ""

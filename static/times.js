@@ -1,7 +1,7 @@
 /* Times come in UTC. Whoever likes sees them in their own zone, on every page, until they switch back. */
 "use strict";
 
-const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "your zone";
+const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "this browser's zone";
 let inOwnZone = recall("lakemirror.times") === "own";
 
 /* A browser may forbid to keep anything: then a choice lasts as long as its page. */
@@ -35,14 +35,27 @@ function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/* In pictures: the hour, the day or both, as the server writes them. */
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+function ownForm(at, form) {
+  const day = `${at.getDate()} ${MONTHS[at.getMonth()]}`;
+  return { hour: hourOf(at), day, moment: `${day} ${hourOf(at)}` }[form];
+}
+
 /* "3 min ago" is the same in every zone; what has a clock is not. */
 function showTimes(root) {
   for (const time of root.querySelectorAll("time")) {
     time.dataset.utc ??= time.textContent;
+    if (time.dataset.form) continue;
     const isClock = /\d:\d/.test(time.dataset.utc);
     write(time, isClock && inOwnZone ? ownTime(new Date(time.dateTime)) : time.dataset.utc);
   }
-  for (const zone of root.querySelectorAll(".zone")) write(zone, inOwnZone ? "your time" : "UTC");
+  for (const mark of root.querySelectorAll("[data-form]")) {
+    mark.dataset.utc ??= mark.textContent;
+    write(mark, inOwnZone ? ownForm(new Date(mark.dateTime ?? mark.dataset.at), mark.dataset.form) : mark.dataset.utc);
+  }
+  for (const zone of root.querySelectorAll(".zone")) write(zone, inOwnZone ? `your time (${OWN_ZONE})` : "UTC");
 }
 
 function showSwitches() {

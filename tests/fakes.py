@@ -543,6 +543,7 @@ def check_plainly(
             "entries": len(entries),
             "bytes": sum(entry.size for entry in entries),
             "looked_up": sum(not _is_barred(entry, imported) for entry in looked),
+            "new_bytes": sum(entry.size for entry in looked if not _is_barred(entry, imported)),
             "s3_requests": len(entries),
             "problems": len(problems),
             "min_key": entries[0].path if entries else b"",

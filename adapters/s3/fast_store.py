@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 import urllib3
 
+from adapters.rights_of_calls import right_for_method
 from adapters.s3.refusals import answer_error
 from adapters.s3.store import NO_HEADERS, S3ObjectStore, own_only, split_uri, stored
 from core.errors import LakeMirrorError, NotFound, NotSent, RemoteFailure, Throttled, Unreachable
@@ -140,7 +141,8 @@ class FastObjectStore(S3ObjectStore):
             return answer
         code, message = refusal(answer.data)
         code = code or answer.headers.get("x-minio-error-code", "")  # the answer to HEAD has no body to tell it
-        raise answer_error(answer.status, code, message, doing, self.where, _seconds(answer.headers.get("retry-after")))
+        wait, right = _seconds(answer.headers.get("retry-after")), right_for_method(method, listing="list-type=" in url)
+        raise answer_error(answer.status, code, message, doing, self.where, wait, right)
 
     def _by_path(self, method: str, url: str, **options: Any) -> urllib3.BaseHTTPResponse:
         """By a whole URL, urllib3 would take `..` in a key for a way upwards. A proxy may be in need of one."""

@@ -11,6 +11,7 @@ from core.errors import (
     Full,
     Invalid,
     LakeMirrorError,
+    NoBucket,
     NotFound,
     RemoteFailure,
     Throttled,
@@ -44,7 +45,16 @@ _ASK_KEYS = (
 _ARCHIVED = "InvalidObjectState"
 _ASK_RESTORE = "Restore it there from the archive"
 _FULL = {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"}
-_ABSENT = {"NoSuchKey", "NoSuchBucket", "NotFound", "404"}
+_ASK_BUCKET = (
+    "Create that bucket, or correct the store's endpoint and region on the page of its installation: a bucket may also "
+    "be in another store"
+)
+_KMS = "kms"
+_ASK_KMS = (
+    "The object is encrypted: grant the user of this access key kms:Decrypt (to write, kms:GenerateDataKey too) on the "
+    "KMS key that is named, and see that the key is enabled"
+)
+_ABSENT = {"NoSuchKey", "NotFound", "404"}
 _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
     401: Unauthenticated,
     403: Denied,
@@ -58,9 +68,9 @@ _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
 
 
 def answer_error(
-    status: int, code: str, message: str, doing: str, where: str, retry_after: float = 0.0
+    status: int, code: str, message: str, doing: str, where: str, retry_after: float = 0.0, right: str = ""
 ) -> LakeMirrorError:
-    """What a store's refusal means for the caller."""
+    """What a store's refusal means for the caller. `right`: what the request needs, like `s3:GetObject`."""
     text = f"{where} answered {status} {code} to {doing}".replace("  ", " ") + (f": {message}" if message else "")
     if code in _NO_QUORUM:
         return RemoteFailure(text)
@@ -76,7 +86,22 @@ def answer_error(
         return Unreachable(text)
     if code == _ARCHIVED:
         return Archived(text, hint=_ASK_RESTORE)
+    if code == "NoSuchBucket":
+        return NoBucket(text, hint=_ASK_BUCKET)
     if code in _ABSENT and status in (0, 404):
         return NotFound(text)
     known = _BY_STATUS.get(status, RemoteFailure if status >= 500 else Invalid)
-    return known(text, hint=_ASK_KEYS if known in (Unauthenticated, Denied) else "")
+    if _is_about_kms(code, message) and known in (Denied, Invalid):
+        return Denied(text, hint=_ASK_KMS)
+    return known(text, hint=_advice(known, right))
+
+
+def _is_about_kms(code: str, message: str) -> bool:
+    """AWS gives codes like `KMS.DisabledException`, or an AccessDenied that names the action `kms:Decrypt`."""
+    return code.lower().startswith(f"{_KMS}.") or f" {_KMS}:" in message
+
+
+def _advice(known: type[LakeMirrorError], right: str) -> str:
+    if known is Denied and right:
+        return f"{_ASK_KEYS}. It needs {right} there"
+    return _ASK_KEYS if known in (Unauthenticated, Denied) else ""

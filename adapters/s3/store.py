@@ -7,7 +7,6 @@ says whether a later try may help. `fast_store` adds what looking at many object
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import threading
 import time
@@ -20,7 +19,6 @@ from typing import Any, TypeVar
 
 import boto3
 import botocore.session
-from boto3.s3.transfer import TransferConfig
 from botocore import exceptions as boto_errors
 from botocore.config import Config
 from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
@@ -28,6 +26,7 @@ from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError
 from botocore.utils import get_environ_proxies
 
+from adapters.rights_of_calls import right_for_request
 from adapters.s3.bucket_rules import NOT_CONFIGURED, lifecycle_of, replication_of
 from adapters.s3.refusals import answer_error
 from adapters.s3.signing import Signer
@@ -48,7 +47,6 @@ PIECE_BYTES = 1 << 20
 _making = threading.Lock()
 """A session makes one client at a time."""
 
-_IN_PARTS = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20, use_threads=False)
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 OWN_ONLY: Mapping[str, str] = MappingProxyType({"X-Minio-Source-Proxy-Request": "false"})
 """Of every GET and HEAD: tell of what is here. Where rules lead both ways, MinIO else answers for what has not arrived
@@ -231,13 +229,6 @@ class S3ObjectStore:
         with self._telling(f"put {uri}"):
             self._client.put_object(Bucket=bucket, Key=key, Body=data)
 
-    def put_stream(self, uri: str, pieces: Iterator[bytes], content_type: str) -> None:
-        """Write an object of any size from pieces; a large one goes in parts, and is there once it is whole."""
-        bucket, key = split_uri(uri)
-        with self._telling(f"put {uri}"):
-            told = {"ContentType": content_type}
-            self._client.upload_fileobj(_Pieces(pieces), bucket, key, ExtraArgs=told, Config=_IN_PARTS)
-
     def versioning(self, bucket_uri: str) -> str:
         """ "Enabled", "Suspended", or "" for a bucket that never had versions."""
         bucket, _ = split_uri(bucket_uri)
@@ -334,27 +325,6 @@ def require_file(ca_bundle: str) -> None:
         raise Invalid(f"there is no file {ca_bundle} on this machine", field="ca_bundle", hint=hint)
 
 
-class _Pieces(io.RawIOBase):
-    """Pieces as a file that is read once."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._rest = pieces, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fills what it can from the piece at hand."""
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._rest = piece
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
-
-
 def _md5(body: Any) -> str:
     digest = hashlib.md5(usedforsecurity=False)
     for piece in body.iter_chunks(PIECE_BYTES):
@@ -388,7 +358,8 @@ def core_error(error: Exception, doing: str, where: str) -> LakeMirrorError:
     if isinstance(error, boto_errors.ClientError):
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         details = error.response.get("Error", {})
-        return answer_error(status, str(details.get("Code", "")), str(details.get("Message", "")), doing, where)
+        said = (str(details.get(name, "")) for name in ("Code", "Message"))
+        return answer_error(status, *said, doing, where, right=right_for_request(error.operation_name))
     if isinstance(error, _NO_ANSWER):
         return Unreachable(f"{where} does not answer ({doing})", hint=type(error).__name__)
     if isinstance(error, (boto_errors.NoCredentialsError, boto_errors.PartialCredentialsError)):

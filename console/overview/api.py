@@ -24,7 +24,7 @@ from mirrors.models import Mirror
 from mirrors.services.rights import require_sight
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
-from mirrors.status.root_causes import RootCause, needing_by_themselves
+from mirrors.status.root_causes import REPLICATION, RootCause, needing_by_themselves
 from web.openapi import answers
 from web.schemas import many_texts, number_or_null, text_or_null, time_or_null
 from web.serializers import rfc3339
@@ -63,14 +63,16 @@ class NeedingAnswer(serializers.Serializer):
 
 
 class OutageAnswer(serializers.Serializer):
-    """A region's lakeFS or store that does not answer, and the mirrors with a side there."""
+    """A region's lakeFS or store that does not answer, or the replication of objects into it that has stopped, and the
+    mirrors that wait for it. `source_region`: from where nothing arrives; null for lakeFS and store."""
 
     region = serializers.CharField()
-    service = serializers.ChoiceField([service.value for service in Service])
-    status = serializers.ChoiceField([kind.value for kind in OutageKind])
+    source_region = text_or_null()
+    service = serializers.ChoiceField([*(service.value for service in Service), REPLICATION])
+    status = serializers.ChoiceField([*(kind.value for kind in OutageKind), "stopped"])
     since = serializers.DateTimeField()
     reason = serializers.CharField()
-    problem = serializers.CharField(help_text="what the last call got")
+    problem = serializers.CharField(allow_blank=True, help_text="what the last call got")
     mirrors = many_texts()
 
 
@@ -195,14 +197,14 @@ def _needing_json(reading: MirrorStatus) -> dict[str, Any]:
 
 
 def _outage_json(cause: RootCause) -> dict[str, Any]:
-    outage = cause.outage
     return {
-        "region": outage.region,
-        "service": outage.service.value,
-        "status": outage.kind.value,
-        "since": rfc3339(outage.since),
+        "region": cause.region,
+        "source_region": cause.source_region or None,
+        "service": cause.service,
+        "status": cause.status,
+        "since": rfc3339(cause.since),
         "reason": str(cause.phrase),
-        "problem": outage.problem,
+        "problem": cause.problem,
         "mirrors": list(cause.mirrors),
     }
 

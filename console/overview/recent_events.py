@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef
+from django.urls import reverse
 
 from audit.models import AuditEvent
 from audit.verbs import Verb
 from console import exports_summary
 from console.jobs.listing import duties_of, jobs_of
+from core.mirroring.explain.verdict import STEPS
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.text.phrases import Phrase, name, say, short
 from mirrors.models import Promotion
@@ -20,26 +22,30 @@ from mirrors.models.querysets import MirrorQuerySet
 from mirrors.services.rights import sees_every_mirror
 
 AMOUNT = 10
-_EXPORTS = {
-    Verb.CREATE: "configured the export of",
-    Verb.CHANGE: "changed the export of",
-    Verb.DELETE: "ended the export of",
-    Verb.PAUSE: "paused the export of",
-    Verb.RESUME: "resumed the export of",
-    Verb.RUN: "had an export begun of",
-    Verb.REPAIR: "repaired the export of",
-    Verb.VERIFY: "had the export verified of",
+MOVES_READ = 5 * AMOUNT
+"""So many moves are read: of each branch only the last one is told."""
+_WORDS = {
+    Verb.CHANGE: "edited",
+    Verb.SYNC: "synced",
+    Verb.VALIDATE: "started a validation of",
+    Verb.STOP: "stopped a validation of",
+    Verb.PRIORITISE: "prioritised a commit of",
+    Verb.RETRY: "checked again what is missing at",
+    Verb.RESET_BRANCH: "undid uncommitted changes at",
+    Verb.VERIFY: "verified",
+    Verb.RUN: "ran",
 }
-"""What is said of exports; of all else what the verb itself says."""
+"""What people did, where the page says it shorter than the audit record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One thing, in words; `bad` where something failed."""
+    """One thing, in words; `bad` where something failed. `url`: the page of what it is about, or ""."""
 
     at: datetime
     phrase: Phrase
     bad: bool = False
+    url: str = ""
 
 
 def latest(visible: MirrorQuerySet, now: datetime, user: Any) -> list[Happening]:
@@ -49,10 +55,17 @@ def latest(visible: MirrorQuerySet, now: datetime, user: Any) -> list[Happening]
 
 
 def _moves(visible: MirrorQuerySet) -> list[Happening]:
-    """By their keys, which is the order in which they were written."""
+    """The last one of each branch, and all that somebody else did; by their keys, which is the order in which they were
+    written. So branches that move each second leave room for what people do."""
     # Not `in`, for which all moves of all mirrors are read first.
     rows = Promotion.objects.filter(Exists(visible.filter(pk=OuterRef("mirror")))).select_related("mirror")
-    return [Happening(row.at, _move(row), row.why in _FOREIGN) for row in rows.order_by("-pk")[:AMOUNT]]
+    told: dict[object, Promotion] = {}
+    for row in rows.order_by("-pk")[:MOVES_READ]:
+        told.setdefault(row.pk if row.why in _FOREIGN else (row.mirror_id, row.branch, row.is_tag), row)
+    return [
+        Happening(row.at, _move(row), row.why in _FOREIGN, reverse("mirror", args=[row.mirror.name]))
+        for row in list(told.values())[:AMOUNT]
+    ]
 
 
 _FOREIGN = (*MOVED_BY_OTHERS, Why.WRITTEN)
@@ -83,18 +96,27 @@ def _failures(visible: MirrorQuerySet, now: datetime, exports: Sequence[int]) ->
 
 
 def _failure(job: Any) -> Phrase:
-    return say(name(job.name), f": {job.duty.kind} failed, {job.duty.outcome.rstrip('.')[:160]}")
+    step = STEPS.get(job.duty.kind, job.duty.kind)
+    return say(name(job.name), f": {step} failed, {job.duty.outcome.rstrip('.')[:160]}")
 
 
 def _verbs(visible: MirrorQuerySet, user: Any) -> list[Happening]:
     """What was done to mirrors and exports; changes of access are told where access is managed. Who sees every mirror
     is told of those that are gone, too."""
-    rows = AuditEvent.objects.filter(action__startswith="fs:", refused=False)
+    found = AuditEvent.objects.filter(action__startswith="fs:", refused=False)
     if not sees_every_mirror(user):
         names = visible.order_by().values_list("name", flat=True)
         subjects = [f"mirror/{name}" for name in names] + exports_summary.audit_names(user)
-        rows = rows.filter(subject__in=subjects)
-    return [Happening(row.at, _verb(row)) for row in rows.order_by("-pk")[:AMOUNT]]
+        found = found.filter(subject__in=subjects)
+    rows = list(found.order_by("-pk")[:AMOUNT])
+    about = {subject for kind, _, subject in (row.subject.partition("/") for row in rows) if kind == "mirror"}
+    there = set(visible.filter(name__in=about).values_list("name", flat=True))
+    return [Happening(row.at, _verb(row), url=_page_of(row, there)) for row in rows]
+
+
+def _page_of(row: AuditEvent, mirrors: Collection[str]) -> str:
+    kind, _, subject = row.subject.partition("/")
+    return reverse("mirror", args=[subject]) if kind == "mirror" and subject in mirrors else ""
 
 
 def _verb(row: AuditEvent) -> Phrase:
@@ -108,4 +130,5 @@ def _did(row: AuditEvent, kind: str) -> str:
     if row.verb not in Verb.values:  # another version's
         return f"used {row.action} on"
     verb = Verb(row.verb)
-    return _EXPORTS.get(verb, verb.label) if kind == "export" else verb.label
+    done = _WORDS.get(verb, verb.label)
+    return f"{done} export" if kind == "export" else done

@@ -16,7 +16,7 @@ from jobs.queue_status import QueueReading
 from mirrors.models import Commit, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, MirrorQuerySet
 from mirrors.status.mirror import MirrorStatus
-from mirrors.status.root_causes import RootCause, is_explained, needing
+from mirrors.status.root_causes import REPLICATION, RootCause, is_explained, needing
 from mirrors.transitions.rpo_breaches import targets
 
 LOOK_AGAIN = (State.LATE, State.BLOCKED, State.DAMAGED)
@@ -51,9 +51,14 @@ class Matrix:
 
 
 def is_within(reading: MirrorStatus) -> bool:
-    """Whether a mirror is known to be no later than is aimed at, and works."""
-    works = reading.state.tone is not Tone.BAD and reading.state not in NOT_KNOWN
-    return works and reading.lag is not None and reading.lag <= targets(reading.mirror).late_after.total_seconds()
+    """Whether a mirror is known to be no later than is aimed at, whatever else may be wrong with it."""
+    known = reading.lag_known and reading.lag is not None and reading.state not in NOT_KNOWN
+    return known and not is_beyond(reading)
+
+
+def is_beyond(reading: MirrorStatus) -> bool:
+    """Whether a mirror is later than is aimed at, by as much as is known."""
+    return reading.lag is not None and reading.lag > targets(reading.mirror).late_after.total_seconds()
 
 
 def tell(
@@ -69,7 +74,10 @@ def tell(
     others = [reading for reading in readings if not is_explained(reading, causes)]
     need, unknown = len(needing(others)), sum(_is_unknown(reading) for reading in others)
     retrying = sum(reading.state is State.RETRYING for reading in others)
-    words = [count(len(causes), "outage")] if causes else []
+    stops = sum(cause.service == REPLICATION for cause in causes)
+    outages = len(causes) - stops
+    words = [count(outages, "outage")] if outages else []
+    words += [count(stops, "replication has stopped", "replications have stopped")] if stops else []
     words += [count(need, "needs you", "need you")] if need else []
     words += [count(unknown, "is unknown", "are unknown")] if unknown else []
     words += [count(retrying, "is being retried", "are being retried")] if retrying else []
@@ -94,9 +102,9 @@ def tiles(
 def _within(readings: Sequence[MirrorStatus]) -> Tile:
     within = sum(is_within(reading) for reading in readings)
     worst = max(readings, key=lambda reading: reading.lag or 0)
-    below = "nothing waits" if all(reading.lag is not None for reading in readings) else "not all are known"
+    below = "nothing waits" if all(reading.lag is not None for reading in readings) else "some are unknown"
     below = f"worst: {worst.mirror.name}, {in_words(worst.lag)}" if worst.lag else below
-    return Tile("Within target", f"{within:,} / {len(readings):,}", below, bad=within < len(readings))
+    return Tile("Within target", f"{within:,} / {len(readings):,}", below, bad=any(map(is_beyond, readings)))
 
 
 def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
@@ -104,25 +112,25 @@ def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
     more = "+" if any(reading.waiting_more for reading in readings) else ""
     since = min((reading.waiting_since for reading in readings if reading.waiting_since), default=None)
     states = {reading.state for reading in readings}
-    below = "as far as anybody has looked" if State.UNKNOWN in states else "no object or file is missed"
-    below = "what is damaged is told below" if State.DAMAGED in states else below
+    below = "as of the last check" if State.UNKNOWN in states else "nothing is missing"
+    below = "see what is damaged below" if State.DAMAGED in states else below
     below = f"oldest for {in_words((now - since).total_seconds())}" if since else below
-    figure = f"{number:,}{more} {'thing' if number == 1 and not more else 'things'}" if number else "nothing"
+    figure = f"{number:,}{more} {'file' if number == 1 and not more else 'files'}" if number else "nothing"
     return Tile("Waiting to arrive", figure, below)
 
 
 def _workers(queues: Sequence[QueueReading]) -> Tile:
     heard_queues = sum(queue.heard for queue in queues)
     messages = sum(queue.messages for queue in queues)
-    below = f"{count(messages, 'message')} in the queues" if messages else "no message waits"
-    figure = f"{heard_queues:,} / {count(len(queues), 'queue')}"
-    return Tile("Workers heard of", figure, below, bad=any(queue.silent for queue in queues))
+    below = f"{count(messages, 'message')} queued" if messages else "queue empty"
+    figure = f"{heard_queues:,} of {count(len(queues), 'queue')} active"
+    return Tile("Workers", figure, below, bad=any(queue.silent for queue in queues))
 
 
 def _unchecked(oldest: datetime | None, now: datetime) -> Tile:
     if oldest is None:
-        return Tile("Oldest unchecked commit", "none", "no commit waits for it")
-    return Tile("Oldest unchecked commit", in_words((now - oldest).total_seconds()), "since it was seen")
+        return Tile("Oldest commit awaiting validation", "none", "all are validated")
+    return Tile("Oldest commit awaiting validation", in_words((now - oldest).total_seconds()), "since it was seen")
 
 
 def oldest_unchecked(visible: MirrorQuerySet) -> datetime | None:

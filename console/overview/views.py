@@ -20,6 +20,7 @@ from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
 from mirrors.status.root_causes import RootCause, needing_by_themselves
+from mirrors.status.sparks import sparks
 from mirrors.views.forms import likely_region
 from mirrors.views.tabs import may_see
 from web.pages import whole_or_part
@@ -64,6 +65,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             "more": len(urgent) - NEEDING,
             "look_again": LOOK_AGAIN,
             "few": len(readings) <= FEW,
+            "sparks": sparks([reading.mirror for reading in readings], now) if len(readings) <= FEW else {},
             "matrix": matrix(readings),
             "latest": latest(visible, now, request.user),
         }
@@ -72,6 +74,6 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 def _changes(causes: Sequence[RootCause], urgent: Sequence[MirrorStatus], exported: Summary) -> str:
     """What is announced when it changes."""
-    outages = [f"{cause.outage.service.word} of {cause.outage.region}: {cause.outage.kind}" for cause in causes]
+    outages = [f"{cause.name}, {cause.service}: {cause.word}" for cause in causes]
     mirrors = [f"{reading.mirror.name}: {reading.state.word}" for reading in urgent]
     return ", ".join([*outages, *mirrors, *(f"{need.name}: {need.told.word}" for need in exported.some)])

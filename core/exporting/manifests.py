@@ -36,3 +36,14 @@ def lines(files: Iterable[tuple[bytes, str, int]]) -> Iterator[bytes]:
             yield "".join(some).encode()
             some = []
     yield "".join(some).encode()
+
+
+def in_parts(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The same bytes in parts of this size; the last one may be shorter. At least one, which may be empty."""
+    some = bytearray()
+    for piece in pieces:
+        some += piece
+        while len(some) > size:
+            yield bytes(some[:size])
+            del some[:size]
+    yield bytes(some)

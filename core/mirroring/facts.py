@@ -160,12 +160,18 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DutyFacts:
-    """A duty whose last tries failed."""
+    """A duty whose last tries failed. `refusal`: a code where no later try helps by itself (core/errors.py)."""
 
     kind: str
     failures: int
     outcome: str
     due_at: datetime | None = None
+    refusal: str = ""
+
+    @property
+    def refused(self) -> bool:
+        """Whether somebody has to change something first; what was met once may have been a slip."""
+        return bool(self.refusal) and self.failures > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,10 +232,12 @@ class Counted:
 class MirrorFacts:
     """A mirror with its branches, but for those that are only `counted`.
 
-    `copying` and `checking` count commits whose record, or data, is still open. `failing` are the duties whose last
+    `copying` and `checking` count commits whose record, or data, is still open. `first_copy`: while no branch shows a
+    commit of the source's yet, how many commits are complete, of how many. `failing` are the duties whose last
     tries failed, worst first. `elsewhere`: its region has another store now than the one that it was checked at.
     `tags_unseen_since`: since when nobody has seen the destination's tags, if it follows tags. `unchecked_since`: when
     the destination was last checked, if that is too long ago to speak of now.
+    `look_refused`: the look at the source failed for something that somebody has to change there.
     `created_at`: since when it waits to be made, while it is being made.
     `left_out` counts the source's branches that are not selected and not here; `warnings` are about the selection.
     """
@@ -244,6 +252,7 @@ class MirrorFacts:
     paused: bool = False
     frozen_reason: str = ""
     look_error: str = ""
+    look_refused: bool = False
     looked_at: datetime | None = None
     destination_looked_at: datetime | None = None
     tags_unseen_since: datetime | None = None
@@ -256,6 +265,7 @@ class MirrorFacts:
     run: RunFacts | None = None
     copying: int = 0
     checking: int = 0
+    first_copy: tuple[int, int] | None = None
     waiting: Waiting = Waiting()
     left_out: int = 0
     warnings: Sequence[str] = ()

@@ -103,18 +103,18 @@ def say_loss(
     `gone`: so many of the commits lack what the source has lost too; `unproven`: how many branches of the mirror show
     what is not proven whole there; `doubts` are what else keeps that from being all."""
     if not seen:
-        return sentence(f"{source_region} was not looked at yet: nobody knows what would be lost if it failed now")
+        return sentence(f"{source_region} has not been read yet: what would be lost if it failed now is not known")
     begins = f"if {source_region} failed now, "
-    unsure = [f"{count(unproven, 'branch shows', 'branches show')} what is not proven whole"] if unproven else []
+    unsure = [f"{count(unproven, 'branch shows', 'branches show')} what is not proven complete"] if unproven else []
     doubted = f", but {'; '.join([*unsure, *doubts])}" if unsure or doubts else ""
     if not tally.commits:
         return sentence(begins, "no commit that was seen there would be lost", doubted)
     number = ("at least " if at_least else "") + count(tally.commits, "commit")
     clauses = [f"{number} by {_by(tally.authors)} would be lost"]
     if objects is None:
-        clauses.append(f"the objects of {count(unchecked, 'commit')} have not been looked for yet")
+        clauses.append(f"the objects of {count(unchecked, 'commit')} have not been checked yet")
     elif objects:
-        clauses.append(f"{count(objects, 'thing has', 'things have')} not arrived")
+        clauses.append(f"{count(objects, 'file has', 'files have')} not arrived")
     elif not gone:
         clauses.append("all of their objects have arrived")
     if gone:

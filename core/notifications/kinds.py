@@ -29,6 +29,7 @@ class AlertKind(StrEnum):
     """What is wrong, by the code that rules, the API and receivers of messages compare."""
 
     REGION_DOWN = "region-down"
+    REPLICATION_STOPPED = "replication-stopped"
     QUEUE_SILENT = "queue-silent"
     QUEUE_LATE = "queue-late"
     DEPLOYMENTS_DIFFER = "deployments-differ"
@@ -71,6 +72,7 @@ _WARNINGS = frozenset({AlertKind.MIRROR_LATE, AlertKind.MIRROR_UNKNOWN, AlertKin
 _AT_ONCE = frozenset({AlertKind.MIRROR_DAMAGED, AlertKind.MIRROR_TAMPERED, AlertKind.EXPORT_DRIFTED})
 _REMEDIES = {
     AlertKind.REGION_DOWN: "Check the region's servers and the network between.",
+    AlertKind.REPLICATION_STOPPED: "Check the bucket replication between the two regions: its rule, role and metrics.",
     AlertKind.QUEUE_SILENT: "Start the controller and the worker of this queue, and look at their logs.",
     AlertKind.QUEUE_LATE: "Look at Jobs for what its workers are busy with, or start more of them.",
     AlertKind.DEPLOYMENTS_DIFFER: "Give all deployments on this database the same value, and restart them.",

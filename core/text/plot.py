@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import groupby
 
 WIDTH, HEIGHT = 1000, 100
@@ -32,10 +32,11 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A moment on the axis of time: its share of the way, 0 to 1, and its word."""
+    """A moment on the axis of time: its share of the way, 0 to 1, and whether the `day` or the `hour` is said of it."""
 
     share: float
-    word: str
+    at: datetime
+    form: str
 
 
 def draw(values: Sequence[float | None], top: float) -> Shape:
@@ -94,9 +95,9 @@ def marks(began: datetime, until: datetime) -> list[Mark]:
     first = began.timestamp() // between * between + between
     moments = [first + n * between for n in range(int(length // between) + 1)]
     placed = [((at - began.timestamp()) / length, at) for at in moments]
-    return [Mark(round(share, 4), _word(at, between)) for share, at in placed if EDGE <= share <= 1 - EDGE]
-
-
-def _word(at: float, between: int) -> str:
-    moment = datetime.fromtimestamp(at, UTC)
-    return f"{moment:%H:%M}" if between < timedelta(days=1).total_seconds() else f"{moment.day} {moment:%b}"
+    form = "day" if between >= _DAY else "hour"
+    return [
+        Mark(round(share, 4), datetime.fromtimestamp(at, UTC), form)
+        for share, at in placed
+        if EDGE <= share <= 1 - EDGE
+    ]

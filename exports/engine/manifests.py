@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import chain
 
 from adapters.s3.multipart import Part, Uploads
 from adapters.s3.store import split_uri
@@ -27,9 +28,10 @@ from jobs.lease import Lease
 
 log = logging.getLogger("lakemirror.export")
 
-JSON_LINES = "application/x-ndjson"
+_DESCRIBED = {"content-type": "application/x-ndjson"}
+PART_BYTES = 16 << 20
 PARTS_SECONDS = 6 * 3600.0
-"""So long tasks may upload parts of a manifest."""
+"""So long parts of a manifest may be uploaded."""
 
 
 def write(run: ExportRun, plane: Plane, lease: Lease) -> None:
@@ -97,42 +99,69 @@ def _write(run: ExportRun, plane: Plane, lease: Lease, uri: str) -> None:
     """By the worker itself, or by Spark where the commit is large."""
     ranges = ranges_of(run.export, run.ref)
     if sum(ref.count for ref in ranges) <= config.current().validator.small_check_entries:
-        plane.put_stream(uri, manifests.lines(_files(run, ranges)), JSON_LINES)
+        _write_here(run, plane, lease, uri, manifests.in_parts(manifests.lines(_files(run, ranges)), PART_BYTES))
         return
-    _write_by_spark(run, plane, lease, ranges, uri)
+    settings = plane.settings(run.status_path, deadline=time.time() + PARTS_SECONDS)
+    tag = f"{run.export_id}-manifest"
+
+    def by_spark(_: Uploads, upload_id: str) -> Mapping[int, Part]:
+        return export_jobs.manifest_parts(ranges, settings, uri, upload_id, actions=run.actions, tag=tag)
+
+    _write_in_parts(run, plane, lease, uri, by_spark)
 
 
-def _write_by_spark(run: ExportRun, plane: Plane, lease: Lease, ranges: Sequence[RangeRef], uri: str) -> None:
-    """Tasks upload parts, which nobody sees; they may take longer than the slice. What puts them together has a
-    deadline of its own."""
-    place, later = run.status_path, Deadline(time.time() + PARTS_SECONDS)
-    store = clients.export_store(run.export.region, uri)
-    uploads = Uploads(Writer(store, later))
+def _write_here(run: ExportRun, plane: Plane, lease: Lease, uri: str, parts: Iterator[bytes]) -> None:
+    """At once if it is one part; none of a larger one is kept in memory for long."""
+    first, second = next(parts), next(parts, None)
+    if second is None:
+        with _moment(run, plane, lease, uri) as writer:
+            writer.put(uri, first, _DESCRIBED)
+        return
+
+    def here(uploads: Uploads, upload_id: str) -> Mapping[int, Part]:
+        bodies = enumerate(chain([first, second], parts), 1)
+        return {number: uploads.put(uri, upload_id, number, body) for number, body in bodies}
+
+    _write_in_parts(run, plane, lease, uri, here)
+
+
+def _write_in_parts(
+    run: ExportRun, plane: Plane, lease: Lease, uri: str, upload: Callable[[Uploads, str], Mapping[int, Part]]
+) -> None:
+    """Parts, which nobody sees, may take longer than the slice."""
+    uploads = Uploads(Writer(clients.export_store(run.export.region, uri), Deadline(time.time() + PARTS_SECONDS)))
     for stale in list(uploads.unfinished(uri)):
         if stale.key == split_uri(uri)[1]:
             uploads.abort(uri, stale.id)  # of a worker that is gone
-    upload_id = uploads.start(uri, {"content-type": JSON_LINES})
+    upload_id = uploads.start(uri, _DESCRIBED)
     with ExitStack() as undo:
         undo.callback(uploads.abort, uri, upload_id)
-        settings = plane.settings(place, deadline=later.at)
-        tag = f"{run.export_id}-manifest"
-        parts = export_jobs.manifest_parts(ranges, settings, uri, upload_id, actions=run.actions, tag=tag)
-        _complete(run, plane, lease, uri, upload_id, parts)
+        parts = upload(uploads, upload_id)
+        with _moment(run, plane, lease, uri) as writer:
+            _complete(writer, plane, uri, upload_id, parts)
         undo.pop_all()
 
 
-def _complete(run: ExportRun, plane: Plane, lease: Lease, uri: str, upload_id: str, parts: Mapping[int, Part]) -> None:
+@contextmanager
+def _moment(run: ExportRun, plane: Plane, lease: Lease, uri: str) -> Iterator[Writer]:
+    """For the one request by which it is there: what came before may have outlasted the slice, so this has a deadline
+    of its own. Raises Fenced where somebody else has taken over."""
     piece = Slice.begin(run.export, lease)
     writer = Writer(clients.export_store(run.export.region, uri), piece.until())
+    try:
+        yield writer
+    finally:
+        piece.unanswered = writer.unanswered
+        plane.piece.unanswered |= writer.unanswered
+        piece.end()
+
+
+def _complete(writer: Writer, plane: Plane, uri: str, upload_id: str, parts: Mapping[int, Part]) -> None:
     try:
         Uploads(writer).complete(uri, upload_id, parts)
     except NotFound:
         if plane.head(uri) is None:  # else a repeated request found that the first one had done it
             raise
-    finally:
-        piece.unanswered = writer.unanswered
-        plane.piece.unanswered |= writer.unanswered
-        piece.end()
 
 
 def _files(run: ExportRun, ranges: Sequence[RangeRef]) -> Iterator[tuple[bytes, str, int]]:

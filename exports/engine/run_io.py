@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adapters.s3.store import split_uri
-from adapters.s3.writes import Writer, may_be_done
-from core.errors import Denied, LakeMirrorError, NotFound
+from adapters.s3.writes import Writer
+from core.errors import Denied, NotFound
 from core.exporting.unit_planning import holders
 from core.exporting.unit_values import Marked, Phase, UnitWork
 from core.types import ObjectInfo
@@ -130,12 +130,3 @@ class Plane:
             writer.put(uri, data, {"content-type": content_type})
         finally:
             self.piece.unanswered |= writer.unanswered
-
-    def put_stream(self, uri: str, pieces: Iterator[bytes], content_type: str) -> None:
-        """Write an object of any size from pieces, none of it kept in memory for long."""
-        self.piece.until().check()
-        try:
-            clients.export_store(self.run.export.region, uri).put_stream(uri, pieces, content_type)
-        except LakeMirrorError as error:
-            self.piece.unanswered |= may_be_done(error)
-            raise

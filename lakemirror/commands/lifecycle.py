@@ -30,6 +30,7 @@ from lakemirror.wait import Look, may_wait, wait_until_done
     "--object-replication", metavar="native|managed", help="Who copies objects: a rule of the stores, or LakeMirror."
 )
 @click.option("--adopt", is_flag=True, default=None, help="Adopt a read-only repository that already exists.")
+@click.option("--require-checks", is_flag=True, default=None, help="Only if no check of the preflight fails.")
 @may_wait
 @talks
 def create(

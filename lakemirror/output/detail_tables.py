@@ -86,7 +86,13 @@ def repair_plan(plan: dict[str, Any]) -> RenderableType:
     read = f", {count(requests['get'], 'object')} read" if requests["get"] else ""
     records = f", {count(requests['records'], 'record')} copied" if requests["records"] else ""
     more = " There is more than is noted by name." if plan["at_least"] else ""
-    return Group(table(("Way", "What", "Advice"), rows), "", line(f"A run takes {cost}{read}{records}.{more}"))
+    asked = line(f"A run takes {cost}{read}{records}.{more}")
+    return Group(table(("Way", "What", "Advice"), rows), *_copies(plan.get("commands", ())), "", asked)
+
+
+def _copies(files: Sequence[dict[str, Any]]) -> list[RenderableType]:
+    """Commands for a shell, each in one line however wide the terminal is. An older server names none."""
+    return [Text(f"\n{file['command']}", no_wrap=True, overflow="ignore") for file in files]
 
 
 def _step(step: dict[str, Any]) -> str:

@@ -83,7 +83,7 @@ def promote(lease: Lease) -> DutyOutcome:
 def _note_standing(mirror: Mirror, lease: Lease) -> None:
     """How late and how far behind it is: before anything moves, and after."""
     places = positions_of(mirror)
-    pending = first_pending(places)
+    pending = first_pending(mirror, places)
     note_breaches(mirror, places, pending, lease)
     note_measures(mirror, list(pending.values()), lease)
 

@@ -21,6 +21,7 @@ class Failures:
 
     def __init__(self) -> None:
         self.first = ""
+        self.permanent = ""
         self.number = 0
 
     @contextmanager
@@ -33,9 +34,10 @@ class Failures:
         except LakeMirrorError as error:
             log.warning("%s: %s: %s", mirror.name, what, error)
             self.number += not isinstance(error, Denied)
-            self.first = self.first or f"{what}: {error}"
+            if not self.first:
+                self.first, self.permanent = f"{what}: {error}", error.permanent
 
     def tell(self) -> None:
         """Raise PartialFailure if anything failed."""
         if self.first:
-            raise PartialFailure(self.first)
+            raise PartialFailure(self.first, permanent=self.permanent)

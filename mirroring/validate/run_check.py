@@ -226,10 +226,24 @@ class CheckWriter:
         return state_with(row["problems"], gone=lost)
 
     def _write_ranges(self, rows: list[Mapping[str, Any]]) -> None:
+        new = self._first_seen(rows)
         self.note(rows)
         self._count(rows)
         self.settle(rows)
-        note_checked(self.mirror, sum(row["entries"] for row in rows), sum(row["bytes"] for row in rows))
+        note_checked(
+            self.mirror,
+            sum(row["entries"] for row in rows),
+            sum(row["bytes"] for row in rows),
+            new_objects=sum(row["looked_up"] for row in new),
+            new_size=sum(row["new_bytes"] or 0 for row in new),
+        )
+
+    def _first_seen(self, rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Those of ranges that were never checked before."""
+        known: set[str] = set()
+        for some in chunks([row["range_id"] for row in rows]):
+            known.update(self.mirror.coverage.filter(range_id__in=some).values_list("range_id", flat=True))
+        return [row for row in rows if row["range_id"] not in known]
 
     def note(self, rows: list[Mapping[str, Any]]) -> None:
         """Blockers and coverage of ranges that were looked through, inside of a transaction that holds the lease."""

@@ -19,9 +19,9 @@ from jobs.job_ids import accepted, duty_url
 from mirrors.api.mirrors import find_mirror, find_visible
 from mirrors.api.schemas import ThingAnswer
 from mirrors.models import Blocker, Mirror, MirrorDuty
-from mirrors.queries.missing import thing_of
+from mirrors.queries.missing import blockers_of, thing_of
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Group, Looked, blockers_of, blockers_retry
+from mirrors.services.backlog import Group, Looked, blockers_retry
 from mirrors.services.rights import require_operation_of
 from mirrors.status.mirror import thing_json
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv

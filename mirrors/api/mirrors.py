@@ -11,14 +11,17 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.access.policies import repository_arn
-from core.errors import Invalid, NotFound
-from core.mirroring.branch_selection import OnUnselect
+from core.bringing import ObjectReplication
+from core.errors import Conflict, Invalid, NotFound
+from core.mirroring.branch_selection import ALL, OnUnselect
 from deployment import config
 from deployment.wiring import region_settings
 from jobs.job_ids import accepted, duty_url
 from mirrors.api.schemas import MirrorAnswer, PromotionAnswer, TagAnswer
 from mirrors.api.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
 from mirrors.models import Mirror, MirrorDuty
+from mirrors.preflight.checks import preflight
+from mirrors.preflight.questions import Plan
 from mirrors.services import mirrors as services
 from mirrors.services import settings as options
 from mirrors.services.rights import require_operation_of, require_sight, require_sight_of
@@ -65,6 +68,28 @@ def creation_arguments(request: Request, repository: str) -> dict[str, Any]:
     }
 
 
+def plan_of(arguments: Mapping[str, Any]) -> Plan:
+    """What `creation_arguments` gave, as the preflight takes it."""
+    settings, place = arguments["settings"], {name: arguments[name] for name in arguments if name != "settings"}
+    chosen = settings.get("selected", {})
+    return Plan(
+        **place,
+        include=tuple(chosen.get("include", ALL)),
+        exclude=tuple(chosen.get("exclude", ())),
+        tags=settings.get("tags", False),
+        managed=settings.get("object_replication") == ObjectReplication.MANAGED,
+    )
+
+
+def _require_checks(actor: Any, arguments: Mapping[str, Any]) -> None:
+    """Raises what creation would, and Conflict with what failed."""
+    services.check_creation(actor=actor, **arguments)
+    result = preflight(actor=actor, plan=plan_of(arguments), writing=True)
+    if result.failed:
+        told = [f"{check.id} ({check.message})" for check in result.checks if check.id in result.failed]
+        raise Conflict(f"failed checks: {'; '.join(told)}", hint="Fix them, or create it without require_checks")
+
+
 class Mirrors(APIView):
     """Mirrors of one repository: list them, make one."""
 
@@ -86,8 +111,11 @@ class Mirrors(APIView):
         "Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION, etag(201)], fails=[502, 503]
     )
     def post(self, request: Request, repository: str) -> Response:
-        """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
+        """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted. With
+        `require_checks` 409 if a check of the preflight fails, and then nothing is stored."""
         arguments = creation_arguments(request, repository)
+        if request.data.get("require_checks"):
+            _require_checks(request.user, arguments)
         mirror = services.mirror_create(actor=request.user, **arguments)
         return mirror_answer(mirror, status=201)
 

@@ -16,10 +16,9 @@ from rest_framework.views import APIView
 from core.bringing import ObjectReplication
 from core.errors import NotFound
 from core.installations.replication_rights import Side
-from core.mirroring.branch_selection import ALL
 from db import clock
 from installations.api import PoliciesAnswer, policies_json
-from mirrors.api.mirrors import SOURCE_REGION, MirrorDetail, creation_arguments, find_mirror, source_region
+from mirrors.api.mirrors import SOURCE_REGION, MirrorDetail, creation_arguments, find_mirror, plan_of, source_region
 from mirrors.api.serializers import MirrorCreation
 from mirrors.models import Mirror
 from mirrors.preflight.checks import preflight
@@ -64,16 +63,7 @@ class MirrorPreflight(MirrorDetail):
     @answers("Check a plan", 200, PreflightAnswer, body=MirrorCreation, query=[SOURCE_REGION], fails=[502, 503])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """200 with every check; nothing is stored. The body, and the rights, are those of creation."""
-        given = creation_arguments(request, repository)
-        settings = given.pop("settings")
-        chosen = settings.get("selected", {})
-        plan = Plan(
-            **given,
-            include=tuple(chosen.get("include", ALL)),
-            exclude=tuple(chosen.get("exclude", ())),
-            tags=settings.get("tags", False),
-            managed=settings.get("object_replication") == ObjectReplication.MANAGED,
-        )
+        plan = plan_of(creation_arguments(request, repository))
         result = preflight(actor=request.user, plan=plan, writing=True)
         checks = [check_json(check) for check in result.checks]
         return Response({"ok": result.ok, "checks": checks, "as_of": rfc3339(result.as_of)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rest_framework import serializers
@@ -14,6 +15,7 @@ from core.text.phrases import count
 from db import clock
 from mirrors.api.mirrors import find_mirror
 from mirrors.queries.find_commit import find_commit
+from mirrors.services.copy_commands import FileCommand, copy_commands
 from mirrors.services.repair import commit_repair, repair_plan
 from mirrors.services.rights import require_sight_of
 from web.openapi import answers
@@ -50,11 +52,23 @@ class RepairRequestsAnswer(serializers.Serializer):
     records = serializers.IntegerField()
 
 
+class CopyCommandAnswer(serializers.Serializer):
+    """A missing or wrong file, and the command of the AWS CLI, quoted for a shell, that copies it again from the
+    source. `hint`: what to mind."""
+
+    path = serializers.CharField(allow_blank=True)
+    address = serializers.CharField()
+    command = serializers.CharField()
+    hint = serializers.CharField(allow_blank=True)
+
+
 class RepairPlanAnswer(serializers.Serializer):
-    """What would be done. With `at_least` the commit lacks more than is noted by name."""
+    """What would be done, and what people can do for the first ten files. With `at_least` the commit lacks more than
+    is noted by name."""
 
     commit = serializers.CharField()
     steps = RepairStepAnswer(many=True)
+    commands = CopyCommandAnswer(many=True)
     requests = RepairRequestsAnswer()
     at_least = serializers.BooleanField()
     as_of = serializers.DateTimeField()
@@ -83,7 +97,7 @@ class CommitRepair(APIView):
         mirror = find_mirror(repository, mirror_id)
         commit_row = find_commit(mirror, commit)
         if body.validated_data["dry_run"]:
-            plan = _plan_json(repair_plan(mirror, commit_row))
+            plan = _plan_json(repair_plan(mirror, commit_row), copy_commands(mirror, commit_row.sha))
             return Response(plan | {"commit": commit_row.sha, "as_of": rfc3339(clock.now())})
         done = commit_repair(actor=request.user, mirror=mirror, commit=commit_row)
         message = f"checking {count(done.blockers, 'problem')} now"
@@ -93,7 +107,7 @@ class CommitRepair(APIView):
         )
 
 
-def _plan_json(plan: Plan) -> dict[str, Any]:
+def _plan_json(plan: Plan, files: Sequence[FileCommand]) -> dict[str, Any]:
     steps = [
         {
             "way": step.way.value,
@@ -107,4 +121,8 @@ def _plan_json(plan: Plan) -> dict[str, Any]:
         for step in plan.steps
     ]
     requests = {"head": plan.looks, "head_at_source_at_most": plan.looks, "get": plan.reads, "records": plan.records}
-    return {"steps": steps, "requests": requests, "at_least": plan.more}
+    commands = [
+        {"path": file.path, "address": file.address, "command": file.copy.command, "hint": file.copy.hint}
+        for file in files
+    ]
+    return {"steps": steps, "commands": commands, "requests": requests, "at_least": plan.more}

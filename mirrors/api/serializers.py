@@ -127,6 +127,9 @@ class MirrorCreation(MirrorSettings):
     source_region = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
     adopt = serializers.BooleanField(required=False, default=False)
     history = serializers.ChoiceField(choices=[choice.value for choice in History], default=History.FULL.value)
+    require_checks = TrueOrFalse(
+        required=False, default=False, help_text="refuse with 409 if a check of the preflight fails"
+    )
 
     @property
     def settings(self) -> dict[str, Any]:

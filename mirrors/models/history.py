@@ -56,6 +56,10 @@ class Measure(models.Model):
     checks = models.BigIntegerField(null=True, help_text="runs that began")
     objects_checked = models.BigIntegerField(default=0, db_default=0)
     bytes_checked = models.BigIntegerField(default=0, db_default=0)
+    commits_seen = models.BigIntegerField(null=True, help_text="commits that were seen at the source first")
+    commits_mirrored = models.BigIntegerField(null=True, help_text="commits that branches of the mirror reached")
+    objects_new = models.BigIntegerField(default=0, db_default=0, help_text="those that no earlier check covered")
+    bytes_new = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["mirror", "minutes", "began_at"], name="measure_once")]

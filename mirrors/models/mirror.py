@@ -266,6 +266,14 @@ class MirrorCommit(models.Model):
             ),
             models.Index(fields=["mirror", "commit"], condition=Q(history=False), name="mirror_commit_open_history"),
             models.Index(fields=["waiver"], condition=Q(waiver__isnull=False), name="mirror_commit_waived"),
+            models.Index(
+                fields=["mirror", "promoted_at"], condition=Q(promoted_at__isnull=False), name="mirror_commit_promoted"
+            ),
+            models.Index(
+                fields=["mirror", "superseded_at"],
+                condition=Q(superseded_at__isnull=False),
+                name="mirror_commit_superseded",
+            ),
             models.Index(fields=["mirror", "commit"], condition=Q(urgency__gt=0), name="mirror_commit_urgent"),
         ]
 

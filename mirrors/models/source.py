@@ -104,6 +104,7 @@ class Commit(CommitRecord):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["repository", "sha"], name="commit_repository_sha")]
+        indexes = [models.Index(fields=["repository", "seen_at"], name="commit_seen")]
 
 
 class UnplacedCommit(CommitRecord):

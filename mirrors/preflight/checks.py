@@ -58,6 +58,11 @@ class Preflight:
         return not self.missing and decide.passed(self.checks, self.deciding)
 
     @property
+    def failed(self) -> list[str]:
+        """The ids of the checks that failed: with these a mirror would not work."""
+        return [check.id for check in self.checks if check.state is CheckOutcome.FAILED]
+
+    @property
     def groups(self) -> CheckGroups:
         """As a page shows them."""
         return grouped(self.checks)

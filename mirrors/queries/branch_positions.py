@@ -12,7 +12,7 @@ from core.mirroring.promotion import UNKNOWN
 from db.raw_sql import moment
 from mirrors.models import Mirror, MirrorBranch, SourceBranch
 from mirrors.queries.branch_summary import OpenBranches
-from mirrors.queries.candidates import Pending, Spots, count_unread, pending_of
+from mirrors.queries.candidates import Pending, Spots, count_unread, pending_of, waiting_since
 from mirrors.queries.missing import Key
 from mirrors.queries.tables import fetch
 
@@ -71,7 +71,7 @@ def positions_of(mirror: Mirror) -> list[BranchPosition]:
     return positions_at([mirror], source_branches([mirror]), OpenBranches())
 
 
-def first_pending(places: Sequence[BranchPosition]) -> dict[str, Pending]:
+def first_pending(mirror: Mirror, places: Sequence[BranchPosition]) -> dict[str, Pending]:
     """The oldest commit that a mirror's branch has not reached; by branch, of those behind."""
     rows = pending_of(spots_of([place for place in places if place.behind]), few=1)
     first = {name: row[0] for (_, name), row in rows.items()}
@@ -79,7 +79,7 @@ def first_pending(places: Sequence[BranchPosition]) -> dict[str, Pending]:
         if place.unread_head and place.source and place.source.unread_since:
             name = place.key[1]
             first[name] = count_unread(first.get(name), place.unread_head, place.source.unread_since)
-    return first
+    return {name: waiting_since(row, mirror.created_at) for name, row in first.items()}
 
 
 def source_branches(mirrors: Sequence[Mirror]) -> dict[int, dict[str, SourceBranch]]:
@@ -171,11 +171,12 @@ def branch_lags(mirrors: Sequence[Mirror]) -> Iterator[BranchLag]:
     narrow = {mirror.pk: mirror.selection for mirror in mirrors if not mirror.selection.everything}
     rows = [row for row in _all_rows(mirrors) if row[0] not in narrow or row[1] in narrow[row[0]]]
     behind = {(row[0], row[1]): (row[2], row[4]) for row in rows if row[4] < row[3]}
-    pending = pending_of(behind, few=1)
+    pending, created = pending_of(behind, few=1), {mirror.pk: mirror.created_at for mirror in mirrors}
     for mirror, branch, _, _, _, proven, advanced_at, unread, since in rows:
         first = pending[mirror, branch][0] if (mirror, branch) in pending else None
         if unread and since:
             first = count_unread(first, unread, moment(since))
+        first = waiting_since(first, created[mirror]) if first else None
         yield BranchLag(mirror, branch, bool(proven), moment(advanced_at) if advanced_at else None, first)
 
 

@@ -63,6 +63,11 @@ def pending_of(spots: Spots, *, few: int) -> dict[Key, list[Pending]]:
     return pending
 
 
+def waiting_since(first: Pending, created_at: datetime) -> Pending:
+    """The same at a mirror that was created then: nothing has waited for it before, however long ago it was seen."""
+    return replace(first, seen_at=max(first.seen_at, created_at))
+
+
 def count_unread(first: Pending | None, head: str, since: datetime) -> Pending:
     """What a branch lacks first if the source went on, by one commit at least, to a head that can't be read."""
     return replace(first, number=first.number + 1) if first else Pending(head, UNKNOWN, since, 1, rewound=False)

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from django.db.models import Count, F, Min, Q, QuerySet, Window
-from django.db.models.functions import RowNumber
+from django.db.models.functions import RowNumber, Substr
 
 from core.bringing import ObjectReplication
 from core.mirroring.facts import CommitFacts, History, Thing, Waived
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, BlockerQuerySet
+from mirrors.queries.find_commit import find_branch, find_commit
 from mirrors.queries.metaranges import ranges_at_hand
 
 Key = tuple[int, str]
@@ -255,3 +256,23 @@ def thing_of(row: Blocker) -> Thing:
         etag=row.etag,
         damage=row.damage,
     )
+
+
+def blockers_of(
+    mirror: Mirror, *, commit: str = "", branch: str = "", reason: str = "", kind: str = "", prefix: str = ""
+) -> QuerySet[Blocker]:
+    """What is missing or wrong at a mirror and fits all that is given.
+
+    `commit`: what keeps it from being promoted; `branch`: the same of the newest commit that it is known to have
+    pointed to. Raises NotFound, and for a commit whatever `find_commit` does.
+    """
+    rows = mirror.blockers.needed()
+    if commit:
+        rows = rows.held_by(holders_blocking(mirror, find_commit(mirror, commit).sha))
+    if branch:
+        rows = rows.held_by(holders_blocking(mirror, find_branch(mirror, branch).head))
+    if prefix:
+        # Not startswith, which SQLite answers without regard to case.
+        rows = rows.alias(beginning=Substr("path", 1, len(prefix))).filter(beginning=prefix)
+    exactly = {"reason": reason, "kind": kind}
+    return rows.filter(**{name: value for name, value in exactly.items() if value})

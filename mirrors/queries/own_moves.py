@@ -1,16 +1,18 @@
-"""Where did this mirror put a branch? By its own books, whatever became of the source's since."""
+"""Where did this mirror put a branch, and when did one last move forward? By its own books, whatever became of the
+source's since."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
 
 from core.mirroring.promotion import MOVED_BY_OTHERS, CandidateCommit, Why
 from db import clock
 from mirrors.models import Mirror, MirrorBranch, Promotion
 
+_FORWARD = (Why.FIRST, Why.ADVANCED, Why.REWOUND)
 NOT_OUR_DOING = [*MOVED_BY_OTHERS, Why.WRITTEN]
 LATELY = timedelta(minutes=5)
 """So long the destination is not asked anew whether it was restored because of one and the same branch or tag."""
@@ -69,3 +71,14 @@ def _last_move(row: MirrorBranch) -> str:
 def _own_moves(of: Q, *, tags: bool = False) -> QuerySet[Promotion]:
     """Moves of branches, or of tags, by this mirror, the last one first."""
     return Promotion.objects.filter(of, is_tag=tags).exclude(why__in=[*NOT_OUR_DOING, Why.UNDONE]).order_by("-pk")
+
+
+def last_arrivals(pairs: Collection[tuple[str, str]], since: datetime) -> dict[tuple[str, str], datetime]:
+    """When a branch of any mirror last moved forward, by source region and region, of those where one did since then;
+    one query."""
+    if not pairs:
+        return {}
+    rows = Promotion.objects.filter(at__gte=since, why__in=_FORWARD, is_tag=False)
+    rows = rows.filter(mirror__region__in={region for _, region in pairs})
+    last = rows.order_by().values_list("mirror__source__region", "mirror__region").annotate(at=Max("at"))
+    return {(source, region): at for source, region, at in last}

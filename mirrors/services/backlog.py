@@ -9,39 +9,17 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
-from django.db.models.functions import Substr
 
 from audit.verbs import Verb
 from db import clock
 from jobs import duties
 from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
 from mirrors.models.querysets import UNCHECKED
-from mirrors.queries.find_commit import find_branch, find_commit
-from mirrors.queries.missing import OPEN_COMMITS, holders_blocking
+from mirrors.queries.missing import OPEN_COMMITS, blockers_of
 from mirrors.queries.missing_counts import COUNTED
 from mirrors.services.rights import require_operation
 from mirrors.transitions.blockers import LOOKED_FOR
 from rbac import services as rbac
-
-
-def blockers_of(
-    mirror: Mirror, *, commit: str = "", branch: str = "", reason: str = "", kind: str = "", prefix: str = ""
-) -> QuerySet[Blocker]:
-    """What is missing or wrong at a mirror and fits all that is given.
-
-    `commit`: what keeps it from being promoted; `branch`: the same of the newest commit that it is known to have
-    pointed to. Raises NotFound, and for a commit whatever `find_commit` does.
-    """
-    rows = mirror.blockers.needed()
-    if commit:
-        rows = rows.held_by(holders_blocking(mirror, find_commit(mirror, commit).sha))
-    if branch:
-        rows = rows.held_by(holders_blocking(mirror, find_branch(mirror, branch).head))
-    if prefix:
-        # Not startswith, which SQLite answers without regard to case.
-        rows = rows.alias(beginning=Substr("path", 1, len(prefix))).filter(beginning=prefix)
-    exactly = {"reason": reason, "kind": kind}
-    return rows.filter(**{name: value for name, value in exactly.items() if value})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,8 +54,10 @@ def mirror_create(
     source_region: str = "",
     adopt: bool = False,
     settings: Mapping[str, Any] | None = None,
+    failed_checks: Sequence[str] = (),
 ) -> Mirror:
     """Begin to mirror a repository; its manager makes the copy's repository next, or takes over the one to `adopt`.
+    `failed_checks`: ids of checks that failed, which somebody ignores; they stand in the audit record.
 
     Raises what `check_creation` does; then nothing is stored.
     """
@@ -77,9 +79,13 @@ def mirror_create(
             right=rights_to_create(creation.source.id, creation.name, creation.namespace)[1],
             verb=Verb.CREATE,
             subject=mirror.audit_name,
-            after={**place, "adopted": creation.adopted is not None, **creation.settings},
+            after={**place, "adopted": creation.adopted is not None, **creation.settings, **_ignored(failed_checks)},
         )
     return mirror
+
+
+def _ignored(failed_checks: Sequence[str]) -> dict[str, list[str]]:
+    return {"failed_checks": list(failed_checks)} if failed_checks else {}
 
 
 def check_creation(

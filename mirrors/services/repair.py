@@ -11,9 +11,9 @@ from django.db.models import Count, Sum
 from core.bringing import ObjectReplication
 from core.mirroring.repair_plan import Group, Plan, plan_repair
 from mirrors.models import Commit, Mirror
-from mirrors.queries.missing import OPEN_COMMITS, TROUBLED, Commits, open_rows
+from mirrors.queries.missing import OPEN_COMMITS, TROUBLED, Commits, blockers_of, open_rows
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import blockers_of, blockers_retry
+from mirrors.services.backlog import blockers_retry
 from mirrors.services.priority import mirror_prioritise
 
 

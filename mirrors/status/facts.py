@@ -56,14 +56,20 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool = False, bri
     unproven = {(place.key[0], place.mirror.head) for place in places if place.mirror and place.unproven}
     commits = Commits(shown | unproven, newest | unproven)
     branches: dict[int, list[BranchFacts]] = defaultdict(list)
+    created = {mirror.pk: mirror.created_at for mirror in mirrors}
     for place in places:
-        branches[place.key[0]].append(_branch_facts(place, pending.get(place.key, []), commits))
+        seen_since = created[place.key[0]]
+        branches[place.key[0]].append(_branch_facts(place, pending.get(place.key, []), commits, seen_since))
     facts = _mirrors(mirrors, branches, source, opened, sorted({key[0] for key in newest}), now)
     return Gathered(facts, pending, past, commits)
 
 
-def _branch_facts(place: BranchPosition, rows: Sequence[Pending], commits: Commits) -> BranchFacts:
+def _branch_facts(
+    place: BranchPosition, rows: Sequence[Pending], commits: Commits, created_at: datetime
+) -> BranchFacts:
+    """A mirror can't have been late before it was created, however long ago its source's commits were seen."""
     source, mirror = place.source, place.mirror
+    oldest = rows[0].seen_at if rows else source.unread_since if source and place.unread_head else None
     newest = (place.key[0], rows[-1].commit_id) if rows else None
     head = (place.key[0], mirror.head) if mirror and place.unproven else None
     return BranchFacts(
@@ -72,7 +78,7 @@ def _branch_facts(place: BranchPosition, rows: Sequence[Pending], commits: Commi
         source_head=place.unread_head or (source.head if source and source.gone_at is None else ""),
         mirror_head=mirror.head if mirror else "",
         pending=_pending(place, rows),
-        oldest_seen_at=rows[0].seen_at if rows else source.unread_since if source and place.unread_head else None,
+        oldest_seen_at=max(oldest, created_at) if oldest else None,
         advanced_at=mirror.advanced_at if mirror else None,
         changed_at=source.changed_at if source else None,
         rewound=bool(rows and rows[0].rewound),
@@ -115,6 +121,7 @@ def _mirrors(
     now: datetime,
 ) -> dict[int, MirrorFacts]:
     copying, checking = _open_counts(behind)
+    totals = _totals([mirror.pk for mirror in mirrors if mirror.watched_since is None and mirror.pk in behind])
     duties, runs, waiting = _duties(mirrors, now), _runs(mirrors, now), waiting_at(mirrors)
     return {
         mirror.pk: _mirror_facts(
@@ -123,6 +130,7 @@ def _mirrors(
             branches=branches.get(mirror.pk, ()),
             copying=copying.get(mirror.pk, 0),
             checking=checking.get(mirror.pk, 0),
+            first_copy=_first_copy(totals.get(mirror.pk), checking.get(mirror.pk, 0)),
             run=runs.get(mirror.pk),
             waiting=waiting.get(mirror.pk, Waiting()),
             counted=opened.counted.get(mirror.pk, Counted()),
@@ -148,6 +156,16 @@ def _open_counts(mirrors: Sequence[int]) -> tuple[dict[int, int], dict[int, int]
     return (
         (dict(rows.filter(record=MirrorCommit.Record.PENDING)), dict(rows.filter(UNCHECKED))) if mirrors else ({}, {})
     )
+
+
+def _totals(copying: Sequence[int]) -> dict[int, int]:
+    """How many commits each of these mirrors needs."""
+    rows = MirrorCommit.objects.filter(mirror__in=copying).order_by().values_list("mirror_id").annotate(Count("pk"))
+    return dict(rows) if copying else {}
+
+
+def _first_copy(total: int | None, unchecked_commits: int) -> tuple[int, int] | None:
+    return (total - unchecked_commits, total) if total else None
 
 
 def _duties(mirrors: Sequence[Mirror], now: datetime) -> dict[Key, list[Duty]]:
@@ -187,6 +205,7 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
         paused=mirror.paused,
         frozen_reason=source.frozen_reason,
         look_error=source.look_error or next((duty.outcome for duty in sensing), ""),
+        look_refused=any(_failing(duty).refused for duty in sensing),
         looked_at=last_seen(mirror),
         destination_looked_at=mirror.destination_looked_at,
         tags_unseen_since=mirror.tags_unseen_since if mirror.tags else None,
@@ -205,7 +224,10 @@ def standing_of(mirror: Mirror, now: datetime) -> Verdict | None:
 
 def _worst_first(failing: Sequence[Duty]) -> Sequence[DutyFacts]:
     worst_first = sorted(failing, key=lambda duty: (-duty.failures, duty.pk))
-    return [
-        DutyFacts(kind=duty.kind, failures=duty.failures, outcome=duty.outcome, due_at=duty.due_at)
-        for duty in worst_first
-    ]
+    return [_failing(duty) for duty in worst_first]
+
+
+def _failing(duty: Duty) -> DutyFacts:
+    return DutyFacts(
+        kind=duty.kind, failures=duty.failures, outcome=duty.outcome, due_at=duty.due_at, refusal=duty.refusal
+    )

@@ -34,11 +34,13 @@ class Happened:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What happened, and the one thing to do: sync, reset (of a branch), retry, or anew (make another mirror)."""
+    """What happened, and the one thing to do: sync, reset (of a branch), retry, repair (a commit), or anew (create
+    another mirror)."""
 
     happened: Sequence[Happened] = ()
     action: str = "sync"
     branch: str = ""
+    commit: str = ""
 
 
 def trouble_of(reading: MirrorStatus) -> Trouble:
@@ -53,6 +55,8 @@ def trouble_of(reading: MirrorStatus) -> Trouble:
         if never_whole and not damage_at([reading.mirror]).exists():
             return Trouble([_not_whole(never_whole)], "retry")
         return Trouble([_damaged(reading.mirror)], "retry")
+    if reading.to_repair:
+        return Trouble(action="repair", commit=reading.to_repair)
     return Trouble()
 
 

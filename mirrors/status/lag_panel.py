@@ -22,24 +22,26 @@ def loss_doubts(mirror: Mirror, losses: Losses, now: datetime) -> list[str]:
     """What else may be lost with the source: it is not counted."""
     doubts = []
     if losses.waived:
-        doubts.append(f"{count(losses.waived, 'waived commit was', 'waived commits were')} not found whole")
+        doubts.append(f"{count(losses.waived, 'waived commit is', 'waived commits are')} not known to be complete")
     if mirror.history == History.HEAD:
-        doubts.append("the objects of older commits are not looked for")
+        doubts.append("the objects of older commits are not checked")
     stale = is_destination_stale(mirror.destination_looked_at, now, targets(mirror))
     if mirror.state == Mirror.State.STOPPED or stale or unchecked_since([mirror], now):
-        doubts.append(f"nobody knows what {mirror.region} has now")
+        doubts.append(f"what {mirror.region} has now is not known")
     return doubts
 
 
 @dataclass(frozen=True, slots=True)
 class LagPanel:
-    """`worst_share` is the least share of the time in which a branch kept the target; None: nobody measured it.
+    """`worst_share` is the least share of the time in which a branch kept the target, by `worst_branch`; None: nobody
+    measured it. Of several that kept it alike, the one that is measured longest speaks.
 
     `since`: from when on that is told; a month at most.
     """
 
     target: timedelta
     worst_share: float | None
+    worst_branch: str
     since: datetime | None
     loss: Loss
     loss_phrase: Phrase
@@ -49,11 +51,11 @@ def lag_panel(reading: MirrorStatus) -> LagPanel:
     """In a constant number of queries. With very many branches nobody adds up how well each kept the target."""
     mirror = reading.mirror
     names = [branch.name for branch in reading.branches if branch.state not in ASIDE]
-    attainments = targets_kept(mirror, names, reading.as_of).values() if len(names) <= MOST_BRANCHES else ()
-    worst = min(
-        (attainment for attainment in attainments if attainment.share is not None),
-        key=lambda attainment: attainment.share or 0,
-        default=None,
+    attainments = targets_kept(mirror, names, reading.as_of) if len(names) <= MOST_BRANCHES else {}
+    worst_branch, worst = min(
+        ((name, attainment) for name, attainment in attainments.items() if attainment.share is not None),
+        key=lambda attainment: (attainment[1].share or 0, attainment[1].since, attainment[0]),
+        default=("", None),
     )
     losses = losses_of(mirror, "", 0)
     loss = losses.together
@@ -69,5 +71,10 @@ def lag_panel(reading: MirrorStatus) -> LagPanel:
         doubts=loss_doubts(mirror, losses, reading.as_of),
     )
     return LagPanel(
-        target_of(mirror), worst.share if worst else None, worst.since if worst else None, loss, loss_phrase
+        target=target_of(mirror),
+        worst_share=worst.share if worst else None,
+        worst_branch=worst_branch,
+        since=worst.since if worst else None,
+        loss=loss,
+        loss_phrase=loss_phrase,
     )

@@ -80,7 +80,9 @@ class MirrorStatus:
 
     `waiting` counts the things that have not arrived, since the oldest was missed; with `waiting_more` there are more.
     `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss, nor is
-    what is not selected. `left_out` branches of the source are not selected and not here; `warnings` are about that.
+    what is not selected. Unless `lag_known`, the lag may be longer by now. `left_out` branches of the source are not
+    selected and not here; `warnings` are about that. `copied` is None once the first copy is done; till then how many
+    commits are complete, of how many.
     `own_rules` warns of garbage-collection rules that its repository has; `unread_rules` says that nobody knows.
     """
 
@@ -93,6 +95,7 @@ class MirrorStatus:
     counted: int
     caught_up: int
     lag: float | None
+    lag_known: bool
     staying: int
     pending: int
     behind: int
@@ -100,6 +103,7 @@ class MirrorStatus:
     waiting_more: bool
     waiting_words: str
     waiting_since: datetime | None
+    copied: tuple[int, int] | None
     left_out: int
     warnings: Sequence[str]
     own_rules: str
@@ -113,6 +117,20 @@ class MirrorStatus:
     def sentence(self) -> str:
         """What is going on and what to do, as plain text."""
         return str(self.explanation)
+
+    @property
+    def announced(self) -> str:
+        """The state as it is announced when it changes: commits in flight are no news while the target is kept."""
+        in_flight = self.state in (State.UP_TO_DATE, State.SYNCING, State.VALIDATING)
+        late = self.lag is None or self.lag > targets(self.mirror).late_after.total_seconds()
+        return "Within target" if in_flight and self.lag_known and not late else self.state.word
+
+    @property
+    def to_repair(self) -> str:
+        """The head of the source's branch that has been blocked longest by files that somebody may bring, or ""."""
+        blocked = [branch for branch in self.branches if branch.state is State.BLOCKED and branch.blockers]
+        worst = max(blocked, key=lambda branch: branch.lag or 0, default=None)
+        return worst.source_head if worst and not worst.unread else ""
 
     @property
     def waiting_figure(self) -> str:
@@ -176,6 +194,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         counted=counted.settled + counted.behind,
         caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if unsure else counted.settled),
         lag=worst_lag(lags) if known or any(lags) else None,
+        lag_known=known,
         staying=counted.settled + counted.behind + len(staying),
         pending=counted.pending + sum(branch.pending for branch in staying),
         behind=counted.behind + sum(branch.pending > 0 for branch in staying),
@@ -183,6 +202,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         waiting_more=facts.waiting.more,
         waiting_words=count_waiting(facts.waiting),
         waiting_since=facts.waiting.since,
+        copied=facts.first_copy,
         left_out=facts.left_out,
         warnings=facts.warnings,
         own_rules=own_rules_warning(rules, name=mirror.name, source=mirror.source.name, namespace=mirror.namespace),

@@ -20,7 +20,7 @@ from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.mirroring.rpo import lag
 from db import clock
 from jobs.lease import Lease
-from mirrors.models import Measure, Mirror, Promotion, Run
+from mirrors.models import Measure, Mirror, MirrorCommit, Promotion, Run
 from mirrors.queries.candidates import Pending
 from mirrors.queries.missing_counts import waiting_at
 from mirrors.transitions.rpo_breaches import is_seen, unchecked_since
@@ -54,13 +54,19 @@ def note_measures(mirror: Mirror, pending: Sequence[Pending], lease: Lease) -> N
         rows.update(**_counted(), **_read(most, now), settled=_is_over(now))
 
 
-def note_checked(mirror: Mirror, objects: int, size: int) -> None:
-    """Count what a check looked through; inside of the transaction that writes down what it found."""
+def note_checked(mirror: Mirror, objects: int, size: int, *, new_objects: int = 0, new_size: int = 0) -> None:
+    """Count what a check looked through, and what of it no earlier one had covered; inside of the transaction that
+    writes down what it found."""
     now = clock.now()
     rows = mirror.measures.filter(_running(now))
     if _lock(rows) < len(KEPT):
         _begin(mirror, now)
-    rows.update(objects_checked=F("objects_checked") + objects, bytes_checked=F("bytes_checked") + size)
+    rows.update(
+        objects_checked=F("objects_checked") + objects,
+        bytes_checked=F("bytes_checked") + size,
+        objects_new=F("objects_new") + new_objects,
+        bytes_new=F("bytes_new") + new_size,
+    )
 
 
 def began(at: datetime, minutes: int) -> datetime:
@@ -141,10 +147,20 @@ def _counted() -> dict[str, Any]:
     moved = Promotion.objects.filter(**within, at__gte=OuterRef("began_at"), at__lt=OuterRef("ends_at"), is_tag=False)
     moved = moved.exclude(to_commit="").exclude(why__in=NO_NEWS)
     runs = Run.objects.filter(**within, started_at__gte=OuterRef("began_at"), started_at__lt=OuterRef("ends_at"))
+    commits = MirrorCommit.objects.filter(**within)
+    seen = commits.filter(commit__repository=F("mirror__source"), **_within("commit__seen_at"))
     return {
         "promoted": _number(moved, Count("to_commit", distinct=True)),
         "checks": _number(runs, Count("pk")),
+        "commits_seen": _number(seen, Count("pk")),
+        # Each by an index of its own. One that was passed by, and became a head later, is counted once more.
+        "commits_mirrored": _number(commits.filter(**_within("promoted_at")), Count("pk"))
+        + _number(commits.filter(**_within("superseded_at")), Count("pk")),
     }
+
+
+def _within(field: str) -> dict[str, Any]:
+    return {f"{field}__gte": OuterRef("began_at"), f"{field}__lt": OuterRef("ends_at")}
 
 
 def _number(rows: QuerySet[Any], number: Count) -> Coalesce:

@@ -15,8 +15,9 @@ from core.text.phrases import count
 from db import clock
 from mirrors.models import Blocker
 from mirrors.preflight.unreplicated import count_unreplicated, route_of_mirror
+from mirrors.queries.missing import blockers_of
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Looked, blockers_of, things_retry
+from mirrors.services.backlog import Looked, things_retry
 from mirrors.status.mirror import mirror_statuses
 from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
@@ -107,5 +108,5 @@ def _ids(given: list[str]) -> list[int]:
 def _message(number: int) -> str:
     """What is told of a retry that found so many things to look for."""
     if not number:
-        return "Nothing was selected that is looked for: it may have arrived meanwhile."
-    return f"Queued: {count(number, 'thing is', 'things are')} looked for now."
+        return "Nothing selected can be checked again: it may have arrived meanwhile."
+    return f"Checking {count(number, 'file')} again now."

@@ -16,8 +16,8 @@ from core.text.phrases import SHORT_ID
 from db import clock
 from mirrors.models import Mirror
 from mirrors.queries.find_commit import find_commit
+from mirrors.queries.missing import blockers_of
 from mirrors.queries.missing_counts import COUNTED, is_cut_short
-from mirrors.services.backlog import blockers_of
 from mirrors.services.priority import mirror_prioritise
 from mirrors.services.waivers import is_waivable
 from mirrors.status.commit import certificate_of, ladder_rows, read_commit

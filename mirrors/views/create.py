@@ -87,7 +87,11 @@ def _make(request: HttpRequest, form: MirrorForm) -> HttpResponse:
     if not form.is_valid():
         return _show(request, form, status=400, check_now=True)
     try:
-        mirror = mirrors.mirror_create(actor=request.user, **form.creation)
+        mirrors.check_creation(actor=request.user, **form.creation)
+        summary = preflight(actor=request.user, plan=form.plan, writing=True)
+        if summary.failed and "anyway" not in request.POST:
+            return _show(request, form, status=409, summary=summary, failing=summary.failed)
+        mirror = mirrors.mirror_create(actor=request.user, failed_checks=summary.failed, **form.creation)
     except LakeMirrorError as error:
         form.refuse(error)
         return _show(request, form, status=int(status_of(error) or 500), check_now=True)

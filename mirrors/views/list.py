@@ -25,6 +25,7 @@ from mirrors.services.validations import validation_ask
 from mirrors.status.fleet import FEW, fleet_statuses, up_to_date
 from mirrors.status.mirror import MirrorStatus, moved_lately
 from mirrors.status.root_causes import needing
+from mirrors.status.sparks import sparks
 from mirrors.views.forms import likely_region
 from mirrors.views.list_query import COLUMNS, ORDERS, ListQuery
 from mirrors.views.tabs import SECTION, may_see
@@ -51,6 +52,7 @@ def mirror_list(request: HttpRequest) -> HttpResponseBase:
     context = SECTION | {
         "query": query,
         "readings": page,
+        "sparks": sparks([reading.mirror for reading in page], now),
         "number": len(matching),
         "now": now,
         "as_of": min((reading.as_of for reading in page), default=now),
@@ -96,7 +98,7 @@ def _named(reading: MirrorStatus, *, first: bool) -> Phrase:
 
 
 VERBS: Mapping[str, tuple[str, Callable[..., object]]] = {
-    "sync": ("Queued: looked at now", services.mirror_sync),
+    "sync": ("Syncing", services.mirror_sync),
     "pause": ("Queued: paused", partial(settings.mirror_update, changes={"paused": True})),
     "resume": ("Queued: resumed", partial(settings.mirror_update, changes={"paused": False})),
     "validate": ("Queued: every head is checked again from its bytes", validation_ask),

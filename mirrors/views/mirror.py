@@ -24,6 +24,7 @@ from mirrors.status.branch_commits import BranchCommits, branch_commits
 from mirrors.status.copying import copying_of
 from mirrors.status.lag_panel import lag_panel
 from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_status
+from mirrors.status.sparks import sparks
 from mirrors.status.tags import count_tags, tag_readings
 from mirrors.views.forms import DeletionForm
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_see, show_tab
@@ -65,6 +66,7 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
         "tags": tag_readings(mirror, amount=PAGE),
         "tags_number": count_tags(mirror),
         "panel": lag_panel(reading),
+        "sparks": sparks([reading.mirror], reading.as_of),
         "copying": copying_of(mirror, now),
     }
     return show_tab(request, reading, "mirror", context)
@@ -105,7 +107,7 @@ def anchor(branch: str) -> str:
 def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
     """Queue a look at source and destination; the page says so at once."""
     mirror = find_visible(request, name)
-    message = f"Queued: {mirror.source.name} is looked at now, and all that is missing is looked for again."
+    message = f"Syncing {mirror.name}: {mirror.source.name} and everything that is missing are checked now."
     sync = partial(mirrors.mirror_sync, actor=request.user, mirror=mirror)
     return carry_out(request, mirror, sync, message)
 

@@ -14,6 +14,7 @@ from core.text.phrases import SHORT_ID, count
 from db import clock
 from mirrors.models import Commit
 from mirrors.queries.find_commit import find_commit
+from mirrors.services.copy_commands import copy_commands
 from mirrors.services.repair import Repaired, commit_repair, repair_plan
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_operate, may_see
 
@@ -32,6 +33,7 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
         "mirror": mirror,
         "commit": commit_row,
         "plan": repair_plan(mirror, commit_row),
+        "commands": copy_commands(mirror, commit_row.sha),
         "may_operate": may_operate(request, mirror),
         "commit_url": reverse("mirror_commit", args=[mirror.name, commit_row.sha]),
         "now": clock.now(),
@@ -41,6 +43,5 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
 
 
 def _message(commit: Commit, done: Repaired) -> str:
-    things = count(done.blockers, "thing is", "things are")
-    first = f", and {commit.sha[:SHORT_ID]} goes first" if done.first else ""
-    return f"Queued: {things} looked for now{first}."
+    first = f"; {commit.sha[:SHORT_ID]} goes first" if done.first else ""
+    return f"Checking {count(done.blockers, 'file')} again now{first}."

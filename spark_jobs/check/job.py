@@ -37,6 +37,7 @@ CHECK_COLUMNS = pa.schema(
         ("entries", pa.int64()),
         ("bytes", pa.int64()),
         ("looked_up", pa.int64()),
+        ("new_bytes", pa.int64()),
         ("s3_requests", pa.int64()),
         ("problems", pa.int64()),
         ("path", pa.binary()),
@@ -59,7 +60,8 @@ CHECK_COLUMNS = pa.schema(
 kind 'problem': something is not as the range says (`reason` of core.mirroring.object_check). `full`: `address` is a URI
 of its own, else it lies below the namespace, whatever it looks like.
 
-'range': this one was looked through, its problems came before; a range without this row was not checked. `min_key` and
+'range': this one was looked through, its problems came before; a range without this row was not checked. `looked_up`
+objects were not covered by a base, of `new_bytes` bytes. `min_key` and
 `max_key` are its first and last path, b"" where there is none. `looked`: the CRC-32 of every address (as the entry has
 it, in UTF-8) that was not left out on account of a base, be it looked for or barred as imported; ascending, each once,
 as little-endian uint32. A range whose file can't be used has none: b"".
@@ -272,6 +274,7 @@ def _rows(group: Sequence[OpenedRange], proofs: Sequence[Sequence[Proof]]) -> li
                 "entries": opened.entries,
                 "bytes": opened.bytes,
                 "looked_up": opened.looked_up,
+                "new_bytes": opened.new_bytes,
                 "problems": len(opened.problems) + len(problems),
                 "detail": "; ".join(opened.notes),
                 "min_key": opened.min_key,

@@ -60,6 +60,11 @@ class OpenedRange:
         """How many objects have to be looked for."""
         return 0 if self.wanted is None else int(self.wanted.num_rows)
 
+    @property
+    def new_bytes(self) -> int:
+        """The size of these in bytes."""
+        return 0 if self.wanted is None else int(pc.sum(self.wanted.column("size")).as_py() or 0)
+
     def expected(self) -> list[Expected]:
         """The objects to look for, in the order of `wanted`."""
         if self.wanted is None:

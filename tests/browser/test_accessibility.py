@@ -31,6 +31,7 @@ MIRROR = "/mirrors/analytics-eu/"
 NEW = "/mirrors/new/"
 CASES = {
     "home": ["/"],
+    "map": ["/map/"],
     "audit": ["/audit/", "/audit/?actor=none&refused=true", "/audit/?from=x"],
     "jobs": ["/jobs/", "/jobs/?find=none"],
     "mirrors": ["/mirrors/", "/mirrors/?state=blocked&find=ana", "/mirrors/?find=none"],

@@ -38,7 +38,7 @@ def test_a_failed_export_is_looked_at_limited_repaired_and_paused(olga: Page) ->
         expect(notices).to_contain_text("Saved")
         expect(olga.locator("main")).not_to_contain_text("at most 250 objects/s")  # it waits for its repair
         olga.get_by_role("button", name="Repair").click()
-        expect(notices).to_contain_text("the export goes on")
+        expect(notices).to_contain_text("the export restarts")
         expect(olga.locator("h1 + .state")).to_have_text("Exporting")
         expect(olga.locator(".tiles")).to_contain_text("at most 250 objects/s")
         expect(olga.get_by_role("button", name="Repair")).to_have_count(0)
@@ -54,7 +54,7 @@ def test_the_list_is_searched_and_several_are_changed_also_without_scripts(olga:
     olga.goto("/exports/")
     olga.get_by_label("Choose all on this page").check()
     olga.locator("#change").get_by_role("button", name="Pause").click()
-    expect(olga.locator("#notices")).to_contain_text("Queued: paused: analytics · failing, analytics · other.")
+    expect(olga.locator("#notices")).to_contain_text("Paused: analytics · failing, analytics · other.")
     expect(olga.locator("tbody", has_text="other").locator(".state")).to_have_text("Paused")
     plain.goto("/exports/?find=other")
     plain.get_by_role("button", name="Resume: analytics other").click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_a_click_on_retry_is_answered_at_once_and_carried_out(olga: Page, compan
     button = olga.locator(f"#blocker-{thing.pk} button[name=which]")
     button.click()
     expect(button).to_have_text("Queued")
-    expect(olga.locator("#notices")).to_contain_text("Queued: 1 thing is looked for now.")
+    expect(olga.locator("#notices")).to_contain_text("Checking 1 file again now.")
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
     assert Blocker.objects.exclude(pk=thing.pk).filter(look_at=thing.look_at).count() == 2
 
@@ -76,7 +77,7 @@ def test_a_repair_is_planned_in_place_outlives_a_poll_and_is_run(olga: Page, com
     with olga.expect_response(lambda answer: answer.request.method == "GET"):
         olga.evaluate("htmx.trigger('#live', 'refresh')")
     plan.get_by_role("button", name="Run").click()
-    expect(olga.locator("#notices")).to_contain_text("Queued: 3 things are looked for now")
+    expect(olga.locator("#notices")).to_contain_text("Checking 3 files again now")
     expect(olga).to_have_url(commit_page("nightly orders load"))
 
 
@@ -142,15 +143,41 @@ def test_the_webhook_file_is_copied_whole(olga: Page, company: Any) -> None:
     assert copied.startswith("name: tell LakeMirror") and "Bearer" in copied
 
 
+def test_a_chart_says_its_values_where_one_points_and_by_the_arrow_keys(olga: Page, company: Any) -> None:
+    make_measures(company["analytics-eu"], now=datetime.now(UTC), days=2)
+    olga.goto(f"{MIRROR}metrics/")
+    points = olga.locator("#plot-lag .point")
+    expect(points.last.locator("text")).to_be_hidden()
+    points.nth(40).locator("rect").hover()
+    expect(points.nth(40).locator("text")).to_be_visible()
+    expect(points.nth(40).locator("text")).to_have_text(re.compile(r"^\S+( \S+)? · \d\d:\d\d$"))
+    olga.mouse.move(0, 0)
+    olga.locator("#plot-lag .point[tabindex='0']").focus()
+    for key in ("ArrowLeft", "ArrowLeft", "ArrowRight"):
+        olga.keyboard.press(key)
+    expect(points.nth(points.count() - 2)).to_be_focused()
+    expect(points.nth(points.count() - 2).locator("text")).to_be_visible()
+    olga.keyboard.press("Home")
+    expect(points.first).to_be_focused()
+
+
+def test_a_chart_says_its_values_without_scripts(plain: Page, company: Any) -> None:
+    make_measures(company["analytics-eu"], now=datetime.now(UTC), days=2)
+    plain.goto(f"{MIRROR}metrics/")
+    last = plain.locator("#plot-lag .point").last
+    last.locator("rect").hover()
+    expect(last.locator("text")).to_be_visible()
+
+
 def test_the_metrics_are_pictures_and_a_table_that_stays_open(olga: Page, company: Any) -> None:
     make_measures(company["analytics-eu"], now=datetime.now(UTC), days=7)
     olga.goto(MIRROR)
     tab(olga, "Metrics").click()
-    expect(olga.get_by_role("img", name="Worst lag")).to_be_visible()
+    expect(olga.get_by_role("group", name="Worst lag")).to_be_visible()
     olga.get_by_role("link", name="7d").click()
     expect(olga).to_have_url(f"{MIRROR}metrics/?period=7d")
-    expect(olga.get_by_role("img")).to_have_count(4)
-    olga.get_by_text("The figures as a table").click()
+    expect(olga.locator("figure.plot")).to_have_count(6)
+    olga.get_by_text("All values as a table").click()
     expect(olga.get_by_role("columnheader", name="Worst lag")).to_be_visible()
     with olga.expect_response(lambda answer: answer.request.method == "GET"):
         olga.evaluate("htmx.trigger('#live', 'refresh')")
@@ -205,7 +232,7 @@ def test_without_scripts_links_and_forms_do_the_same(plain: Page, company: Any) 
     expect(plain.locator(".actions")).to_have_text("Goes first")
     plain.get_by_role("link", name="Plan repair").click()
     plain.get_by_role("button", name="Run").click()
-    expect(plain.locator("#notices")).to_contain_text("Queued: 3 things are looked for now")
+    expect(plain.locator("#notices")).to_contain_text("Checking 3 files again now")
     expect(plain).to_have_url(commit_page("nightly orders load"))
 
 

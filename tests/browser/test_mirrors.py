@@ -229,7 +229,7 @@ def test_sync_now_is_answered_at_once(olga: Page, company: Any, lm: Deployment) 
     olga.route("**/sync/", lambda route: (olga.wait_for_timeout(300), route.continue_()))
     olga.get_by_role("button", name="Sync now").click()
     expect(olga.get_by_role("button", name="Queued")).to_be_disabled(timeout=250)
-    expect(olga.get_by_role("status")).to_contain_text("Queued: analytics is looked at now")
+    expect(olga.get_by_role("status")).to_contain_text("Syncing analytics-eu")
     expect(olga.get_by_role("button", name="Sync now")).to_be_enabled()
 
 
@@ -254,7 +254,7 @@ def test_a_mirror_is_paused_without_scripts(plain: Page, company: Any, lm: Deplo
 
 def test_a_form_makes_a_mirror_after_its_error_was_mended(olga: Page, lm: Deployment) -> None:
     olga.goto("/mirrors/")
-    olga.get_by_role("link", name="Make the first mirror").click()
+    olga.get_by_role("link", name="Create the first mirror").click()
     olga.get_by_label("Repository", exact=True).fill("lake")
     olga.get_by_label("Name of the mirror").fill("Lake EU")
     olga.get_by_label("Storage namespace").fill("s3://dst/lake")
@@ -263,6 +263,7 @@ def test_a_form_makes_a_mirror_after_its_error_was_mended(olga: Page, lm: Deploy
     expect(olga.get_by_label("Storage namespace")).to_have_value("s3://dst/lake")
     olga.get_by_label("Name of the mirror").fill("lake-eu")
     olga.get_by_role("button", name="Create mirror").click()
+    olga.get_by_role("button", name="Create anyway").click()
     expect(olga.get_by_role("heading", level=1)).to_have_text("lake-eu")
     expect(olga.get_by_role("status")).to_contain_text("Mirror lake-eu created")
 
@@ -298,12 +299,13 @@ def test_everything_works_without_scripts(plain: Page, company: Any, lm: Deploym
     expect(plain.locator(".things")).to_contain_text("part-00017.parquet")
     expect(plain.locator(".copy").first).to_be_hidden()
     plain.get_by_role("button", name="Sync now").click()
-    expect(plain.get_by_role("status")).to_contain_text("Queued")
+    expect(plain.get_by_role("status")).to_contain_text("Syncing")
     plain.goto("/mirrors/new/")
     plain.get_by_label("Repository", exact=True).fill("lake")
     plain.get_by_label("Name of the mirror").fill("lake-eu")
     plain.get_by_label("Storage namespace").fill("s3://dst/lake")
     plain.get_by_role("button", name="Create mirror").click()
+    plain.get_by_role("button", name="Create anyway").click()
     expect(plain.get_by_role("heading", level=1)).to_have_text("lake-eu")
 
 

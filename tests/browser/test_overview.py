@@ -38,10 +38,12 @@ def test_what_needs_somebody_is_asked_for_again_from_the_overview(olga: Page, co
     expect(olga.get_by_role("navigation").get_by_role("link", name="Overview")).to_have_attribute(
         "aria-current", "page"
     )
-    olga.get_by_role("button", name="Sync now: analytics-eu").click()
-    expect(olga.get_by_role("status")).to_contain_text("Queued: analytics is looked at now")
-    expect(olga.locator(".latest li").first).to_contain_text("olga asked for a look at analytics-eu")
-    olga.get_by_role("link", name="Look at lab-eu").click()
+    olga.get_by_role("link", name="Repair… analytics-eu").click()
+    olga.get_by_role("button", name="Check again").click()
+    expect(olga.get_by_role("status")).to_contain_text("Checking")
+    olga.goto("/")
+    expect(olga.locator(".latest li").first).to_contain_text("olga")
+    olga.get_by_role("link", name="Open lab-eu").click()
     expect(olga.get_by_role("heading", level=1)).to_have_text("lab-eu")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from mirrors.models import Mirror
 from tests.browser.conftest import sign_in
-from tests.mirrors.factories import make_company
+from tests.mirrors.factories import make_company, make_measures
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -192,3 +192,17 @@ def test_no_key_changes_anything(olga: Page, company: Any) -> None:
         for key in "abcdefghijklmnopqrstuvwxyz0123456789./":
             olga.keyboard.press(key)
     assert posts == []
+
+
+def test_charts_turn_to_ones_own_zone_and_name_it(away: Page, company: Any) -> None:
+    make_measures(company["analytics-eu"], now=datetime.now(UTC), days=2)
+    away.goto("/mirrors/analytics-eu/metrics/")
+    mark = away.locator("#plot-lag tspan[data-form='hour']").first
+    before = mark.text_content()
+    switch(away).click()
+    at = datetime.fromisoformat(str(mark.get_attribute("data-at")))
+    assert (before, mark.text_content()) == (f"{at:%H:%M}", f"{at + AHEAD:%H:%M}")
+    expect(away.locator(".times")).to_contain_text("Times in your time (Asia/")
+    peak = away.locator("#plot-lag figcaption time")
+    at = datetime.fromisoformat(str(peak.get_attribute("datetime")))
+    expect(peak).to_have_text(f"{at + AHEAD:%H:%M}")

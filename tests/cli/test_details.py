@@ -117,9 +117,9 @@ def test_a_manifest_that_is_refused_or_no_manifest_leaves_the_file_as_it_was(
 
 def test_what_is_missing_is_looked_for_now(olgas: Terminal, company: Any) -> None:
     thing = Blocker.objects.get(path__endswith="part-00017.parquet")
-    assert said(olgas("mirror", "retry", *EU, "--id", str(thing.pk))).startswith("1 of what is missing")
-    assert said(olgas("mirror", "retry", *EU, "--reason", "missing")).startswith("3 of what is missing")
-    assert said(olgas("mirror", "retry", *EU, "--all")).startswith("3 of what is missing")
+    assert said(olgas("mirror", "retry", *EU, "--id", str(thing.pk))).startswith("checking 1 problem")
+    assert said(olgas("mirror", "retry", *EU, "--reason", "missing")).startswith("checking 3 problem")
+    assert said(olgas("mirror", "retry", *EU, "--all")).startswith("checking 3 problem")
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
 
 
@@ -135,7 +135,7 @@ def test_a_repair_is_planned_and_run(olgas: Terminal, company: Any) -> None:
     assert "Awaited 3 objects have not reached eu-west-1 (57.5 MB)" in plan
     assert "A run takes 3 requests to the destination" in plan
     assert not MirrorCommit.objects.filter(urgency__gt=0).exists()
-    assert said(olgas("mirror", "repair", "analytics-eu", sha[:8])).startswith("3 of what is missing or wrong")
+    assert said(olgas("mirror", "repair", "analytics-eu", sha[:8])).startswith("checking 3 problem")
     assert MirrorCommit.objects.filter(urgency__gt=0, commit__sha=sha).exists()
     there = said(olgas("mirror", "repair", "analytics-eu", sha_of("f5"), "--dry-run"))
     assert there == f"Nothing is known to be missing of {sha_of('f5')[:8]}."

@@ -39,12 +39,12 @@ def tiles(client: Client) -> dict[str, tuple[str, str]]:
 
 def test_without_mirrors_it_teaches(olga: Client) -> None:
     said = text(olga.get("/"))
-    assert "No mirror yet" in said and "Make the first mirror" in said
+    assert "No mirror yet" in said and "Create the first mirror" in said
     assert "/service/replication/v1/repositories/lake/mirrors" in said
 
 
 def test_one_sentence_says_how_many_are_within_their_target(olga: Client, company: Any) -> None:
-    assert "2 of 8 mirrors are within their target: 3 need you, 2 are unknown." in text(olga.get("/"))
+    assert "3 of 8 mirrors are within their target: 3 need you, 2 are unknown." in text(olga.get("/"))
 
 
 def test_where_all_is_well_it_says_so(olga: Client, company: Any) -> None:
@@ -52,15 +52,15 @@ def test_where_all_is_well_it_says_so(olga: Client, company: Any) -> None:
     said = text(olga.get("/"))
     assert "1 of 1 mirror is within its target; nothing needs you." in said
     assert "Needs you" not in said
-    assert tiles(olga)["Waiting to arrive"] == ("nothing", "no object or file is missed")
-    assert tiles(olga)["Oldest unchecked commit"][0] == "none"
+    assert tiles(olga)["Waiting to arrive"] == ("nothing", "nothing is missing")
+    assert tiles(olga)["Oldest commit awaiting validation"][0] == "none"
 
 
 def test_tiles_are_of_facts(olga: Client, company: Any) -> None:
     told = tiles(olga)
-    assert told["Within target"] == ("2 / 8", "worst: billing-us, 3 h")
-    assert told["Waiting to arrive"] == ("4 things", "oldest for 13 min")
-    assert told["Oldest unchecked commit"] == ("14 min", "since it was seen")
+    assert told["Within target"] == ("3 / 8", "worst: billing-us, 3 h")
+    assert told["Waiting to arrive"] == ("4 files", "oldest for 13 min")
+    assert told["Oldest commit awaiting validation"] == ("14 min", "since it was seen")
 
 
 def test_where_something_is_lost_at_both_sides_no_tile_says_that_nothing_is_missed(lm: Deployment) -> None:
@@ -68,15 +68,15 @@ def test_where_something_is_lost_at_both_sides_no_tile_says_that_nothing_is_miss
     del lm.us_store.objects[uri_of(lm, head, "a").replace(NAMESPACE, "s3://src/lake")]
     damage(lm, head)
     told = {tile.name: tile.below for tile in summary.tiles([page()], [], None, clock.now())}
-    assert told["Waiting to arrive"] == "what is damaged is told below"
+    assert told["Waiting to arrive"] == "see what is damaged below"
 
 
 def test_what_needs_somebody_stands_first_with_one_action_each(olga: Client, company: Any) -> None:
     page = olga.get("/")
     assert [one.mirror.name for one in page.context["needing"]] == ["archive-eu", "lab-eu", "analytics-eu"]
     html = page.content.decode()
-    assert 'aria-label="Sync now: analytics-eu"' in html
-    assert 'aria-label="Look at archive-eu"' in html
+    assert 'aria-label="Repair… analytics-eu"' in html and "/repair/" in html
+    assert 'aria-label="Open archive-eu"' in html
 
 
 def test_of_many_mirrors_the_worst_lag_between_regions_is_told(
@@ -118,16 +118,16 @@ def test_the_latest_are_moves_failures_and_what_somebody_did(
     told = [str(one.phrase) for one in olga.get("/").context["latest"]]
     assert told[:6] == [
         "olga deleted lab-eu",
-        "olga asked for a retry of models-eu",
-        "olga asked for a check of models-eu",
-        "olga asked for a look at models-eu",
+        "olga checked again what is missing at models-eu",
+        "olga started a validation of models-eu",
+        "olga synced models-eu",
         "olga resumed models-eu",
         "olga paused models-eu",
     ]
     assert sorted(told[6:]) == [
         "models-eu · main promoted to 4be04be0",
         "models-eu · main was moved by somebody",
-        "models-eu: copy failed, no answer",
+        "models-eu: copying commit records failed, no answer",
     ]
 
 

@@ -351,6 +351,7 @@ def test_who_refuses_which_key_is_told_and_what_to_do(
         adapter.get_repository("lake-eu")
     for words in (region.lakefs_url, ACCESS_KEY_ID, "work goes on by itself"):
         assert words in str(refused.value)
+    assert ("grant it fs:ReadRepository" in str(refused.value)) is (raised is Denied)
     assert SECRET_ACCESS_KEY not in str(refused.value)
     with pytest.raises(NotFound):
         adapter.get_repository("lake-eu")

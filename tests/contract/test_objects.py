@@ -15,6 +15,7 @@ import pytest
 
 from adapters.s3.bucket_rules import lifecycle_rule, replication_rule
 from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.refusals import answer_error
 from adapters.s3.store import S3ObjectStore, split_uri
 from adapters.s3.store_keys import StoreKeys, keys_from_environment
 from core.errors import (
@@ -22,6 +23,7 @@ from core.errors import (
     Denied,
     Invalid,
     LakeMirrorError,
+    NoBucket,
     NotFound,
     RemoteFailure,
     Throttled,
@@ -324,6 +326,17 @@ def test_another_refusal_is_not_taken_for_an_archive(double: S3Double, shaky: S3
     with pytest.raises(Denied) as caught:
         shaky.get("s3://lake/a")
     assert not isinstance(caught.value, Archived)
+    assert "It needs s3:GetObject there" in caught.value.hint and caught.value.permanent == "permission_denied"
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [("KMS.DisabledException", "key"), ("AccessDenied", "not authorized to perform: kms:Decrypt on k")],
+)
+def test_an_encryption_key_that_is_refused_is_named(code: str, message: str) -> None:
+    error = answer_error(400 if code.startswith("KMS") else 403, code, message, "get s3://b/k", "S3 in us-east-1")
+    assert isinstance(error, Denied)
+    assert "kms:Decrypt" in error.hint
 
 
 def test_a_listing_tells_the_storage_class(s3_store: S3ObjectStore) -> None:
@@ -331,8 +344,9 @@ def test_a_listing_tells_the_storage_class(s3_store: S3ObjectStore) -> None:
 
 
 def test_a_bucket_that_does_not_exist_is_not_found(s3_store: S3ObjectStore) -> None:
-    with pytest.raises(NotFound, match="NoSuchBucket"):
+    with pytest.raises(NoBucket, match="NoSuchBucket") as caught:
         s3_store.get("s3://no-such-bucket/x")
+    assert "Create that bucket" in caught.value.hint
     with pytest.raises(NotFound):
         list(s3_store.list("s3://no-such-bucket/"))
 

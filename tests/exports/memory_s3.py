@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -149,10 +149,6 @@ class MemoryS3(FastObjectStore):
         """Write an object."""
         bucket, key = split_uri(uri)
         self.send("PUT", self.url(bucket, key), f"put {uri}", body=data)
-
-    def put_stream(self, uri: str, pieces: Iterator[bytes], content_type: str) -> None:
-        """Write one from pieces."""
-        self.put(uri, b"".join(pieces))
 
     def head(self, uri: str) -> ObjectInfo | None:
         """What is there."""

@@ -162,6 +162,7 @@ class Soak:
         """Somebody resets the branch to an older commit."""
         self.lake.repository.branches["main"] = self.random.choice([sha for sha in self.lake.trees if sha])
         self.gone_head = ""
+        self._let_it_be_looked_for()
 
     def unbranch(self) -> None:
         """Somebody deletes the branch, until it is committed to again."""
@@ -170,6 +171,11 @@ class Soak:
     def _rebranch(self) -> None:
         if self.gone_head:
             self.lake.repository.branches["main"], self.gone_head = self.gone_head, ""
+        self._let_it_be_looked_for()
+
+    def _let_it_be_looked_for(self) -> None:
+        """The minute is over in which nobody asks for a branch that was gone."""
+        Export.objects.update(gone_looked_at=None)
 
     def configure(self, path: str = "") -> None:
         path = path or ("s3://out/other" if self.chance(0.15) else "s3://out/latest")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from core.errors import Denied, Fenced
+from core.exporting import manifests as core_manifests
 from core.exporting.manifests import is_due
 from db import clock
 from deployment import config
 from exports.engine import manifests
 from exports.engine.run_io import Plane
+from exports.engine.time_slice import Slice
 from exports.models import Export, ExportManifest, ExportRun
 from exports.services.exports import export_verify
 from exports.status.failure_counts import status_file
@@ -166,6 +169,48 @@ def test_a_worker_that_was_overtaken_does_not_say_that_there_is_none(w: World, m
     with pytest.raises(Fenced):
         manifests.write(ExportRun.objects.get(), Plane(run, None), lost)  # type: ignore[arg-type]
     assert ExportRun.objects.get().listed is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("size", [1, 6 << 20], ids=["small", "in parts"])
+def test_a_worker_that_is_overtaken_while_it_gathers_a_manifest_does_not_end_it(
+    w: World, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Its place may be somebody else's by then."""
+    w.lake.commit(files={"a": b"0"})
+    w.set()
+    w.work()
+    w.client.delete_object(Bucket="out", Key=f"states/{listed(w)[0]}")
+    ExportRun.objects.update(listed=None)
+    ExportManifest.objects.all().delete()
+    duties = Duty.objects.filter(kind="export")
+    duties.update(holder="frozen", until=clock.now() + timedelta(minutes=1))
+    duty = duties.get()
+    lease, run = Lease(duty, "frozen", duty.attempt), ExportRun.objects.get()
+
+    def slow(_: Any) -> Iterator[bytes]:
+        yield b"x" * size
+        duties.update(holder="another", attempt=duty.attempt + 1)
+        yield b"y" * size
+
+    monkeypatch.setattr(manifests, "PART_BYTES", 6 << 20)
+    monkeypatch.setattr(core_manifests, "lines", slow)
+    with pytest.raises(Fenced):
+        manifests.write(run, Plane(run, Slice.begin(run.export, lease)), lease)
+    assert listed(w) == []
+    assert "Uploads" not in w.client.list_multipart_uploads(Bucket="out")
+
+
+@pytest.mark.django_db
+def test_a_large_manifest_goes_in_parts(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = [b"x" * (4 << 20), b"y" * (9 << 20), b"z"]
+    monkeypatch.setattr(manifests, "PART_BYTES", 6 << 20)
+    monkeypatch.setattr(core_manifests, "lines", lambda _: iter(pieces))
+    w.lake.commit(files={"a": b"0"})
+    w.set()
+    w.work()
+    assert w.there("states/")[listed(w)[0]] == b"".join(pieces)
+    assert "Uploads" not in w.client.list_multipart_uploads(Bucket="out")
 
 
 def keep_two(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,13 +151,13 @@ def test_a_failure_is_written_down_and_tried_again_when_that_makes_sense(
 
     run(duty, work)
     duty.refresh_from_db()
-    assert duty.failures == 1
+    assert (duty.failures, duty.refusal) == (1, getattr(error, "permanent", ""))
     assert duty.outcome
     assert ((duty.due_at - datetime.now(UTC)).total_seconds() < 10) is soon
     Duty.objects.update(due_at=Now())
     run(duty)
     duty.refresh_from_db()
-    assert (duty.failures, duty.outcome) == (0, "done")
+    assert (duty.failures, duty.outcome, duty.refusal) == (0, "done", "")
 
 
 @pytest.mark.parametrize(("error", "failures"), [(Unreachable("away"), 20), (Denied("no right"), 0)])

@@ -15,8 +15,8 @@ from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror
 from mirrors.queries.metarange_cache import MetarangeCache
 from mirrors.queries.metaranges import ranges_named
+from mirrors.queries.missing import blockers_of
 from mirrors.queries.missing_counts import waiting_at
-from mirrors.services.backlog import blockers_of
 from mirrors.status.mirror import mirror_status
 from tests.mirroring.test_found_by_breaking import ask, change, mirrored, uri_of
 from tests.mirroring.test_known_wrong import (

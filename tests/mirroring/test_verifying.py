@@ -73,7 +73,7 @@ def test_damage_is_told_and_the_branch_stays(lm: Deployment, head: str) -> None:
     assert reading.state is State.DAMAGED
     assert reading.reason_code == "damaged"
     assert "complete before is missing or wrong in eu-west-1 now (a)" in reading.sentence
-    assert f"main is damaged: readers of {head[:8]} in eu-west-1 may meet this: " in reading.sentence
+    assert f"main is damaged. Readers of {head[:8]} in eu-west-1 are affected: " in reading.sentence
     [main] = reading.branches
     assert (main.state, main.reason_code, main.lag) == (State.DAMAGED, "head_damaged", None)
 

@@ -54,7 +54,7 @@ def make_repository(name: str = "lake", *, region: str = "us-east-1", now: datet
 
 
 def make_mirror(name: str, source: Repository, *, region: str = "eu-west-1", now: datetime, **more: Any) -> Mirror:
-    """An active mirror, validated two minutes ago."""
+    """An active mirror, created yesterday and validated two minutes ago."""
     defaults = {
         "storage_namespace": f"s3://lake-{region}/{name}",
         "state": Mirror.State.ACTIVE,
@@ -62,7 +62,10 @@ def make_mirror(name: str, source: Repository, *, region: str = "eu-west-1", now
         "last_validated_at": now - timedelta(minutes=2),
         "destination_looked_at": now - timedelta(seconds=5),
     }
-    return Mirror.objects.create(name=name, source=source, region=region, **(defaults | more))
+    mirror = Mirror.objects.create(name=name, source=source, region=region, **(defaults | more))
+    mirror.created_at = now - timedelta(days=1)
+    mirror.save(update_fields=["created_at"])
+    return mirror
 
 
 @dataclass
@@ -242,7 +245,11 @@ def make_company(now: datetime | None = None) -> dict[str, Mirror]:
     """Mirrors in each state, by name."""
     now = now or datetime.now(UTC)
     with transaction.atomic():
-        return company(now, _make_company)
+        mirrors = company(now, _make_company)
+        Mirror.objects.update(created_at=now - timedelta(days=1))  # rows that are made again get today's
+    for mirror in mirrors.values():
+        mirror.created_at = now - timedelta(days=1)
+    return mirrors
 
 
 def _make_company(now: datetime) -> dict[str, Mirror]:
@@ -426,6 +433,10 @@ def _measure(mirror: Mirror, minutes: int, at: datetime, number: int, now: datet
         missing=380 if late else busy * (number % 3),
         promoted=busy * (2 + number % 4),
         checks=busy * (3 + number % 6),
+        commits_seen=busy * (2 + number % 3),
+        commits_mirrored=busy * (2 + number % 4),
+        objects_new=objects // 20,
+        bytes_new=objects * 4_500,
         objects_checked=objects,
         bytes_checked=objects * 90_000,
     )

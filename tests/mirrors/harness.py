@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from adapters.disk_cache import LocalCache
 from core.errors import Unreachable
 from core.installations.places import AWS
-from core.types import Page, RepositoryInfo
+from core.types import Page, ReplicationRule, RepositoryInfo
 from db import clock
 from deployment import config
 from deployment.wiring import check_jobs, region_settings
@@ -230,6 +230,13 @@ def one_by_one() -> Iterator[None]:
         mock.patch("spark_jobs.check.bring.ThreadPoolExecutor", OneByOne),
     ):
         yield
+
+
+def replicate_in_order(lm: Deployment) -> None:
+    """A commit at the source, and buckets that are set up as replication wants them: no check of a plan fails."""
+    lm.lake.commit()
+    lm.us_store.bucket_versioning["src"] = lm.eu_store.bucket_versioning["dst"] = "Enabled"
+    lm.us_store.rules["src"] = [ReplicationRule("to-eu", True, "", "dst")]
 
 
 @contextmanager

@@ -207,6 +207,6 @@ def test_secrets_are_sealed_anew_with_another_key(channel: Channel, monkeypatch:
     monkeypatch.setenv(OLD_KEY, old.auth.encrypt.secret_key.reveal())
     said = StringIO()
     call_command("rotate_secrets", stdout=said)
-    assert "pager: sealed with the key of now" in said.getvalue() and "done: 1 channel" in said.getvalue()
+    assert "pager: sealed with the current key" in said.getvalue() and "done: 1 channel" in said.getvalue()
     monkeypatch.delenv(OLD_KEY)
     assert Channel.objects.get().secrets().signing_secret == SECRET

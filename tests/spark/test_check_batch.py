@@ -294,6 +294,7 @@ def test_what_a_base_names_is_not_looked_up(store: S3Double, settings: CheckSett
     base, range_id = arrive_range(store, old), arrive_range(store, old + new)
     row = range_row([(range_id, [base])], settings)
     assert (row["entries"], row["looked_up"], row["problems"], row["detail"]) == (43, 3, 0, "")
+    assert (row["bytes"], row["new_bytes"]) == (sum(e.size for e in old + new), sum(e.size for e in new))
 
 
 def test_the_base_is_subtracted_by_object_not_by_path(store: S3Double, settings: CheckSettings) -> None:

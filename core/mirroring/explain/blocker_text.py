@@ -13,6 +13,8 @@ NOUNS = {
     "metarange": ("metarange", "metaranges"),
     "record": ("record", "records"),
 }
+FILES = ("file", "files")
+"""What is of several kinds together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ _REASONS = {
         "missing at the source too",
         "is missing in {source} too",
         "are missing in {source} too",
-        "Bring it back in {source}, or make a new commit without it",
+        "Restore it in {source}, or make a new commit without it",
     ),
     "size-differs": _Reason(
         "has another size",
@@ -74,8 +76,8 @@ _REASONS = {
     ),
     "damaged": _Reason(
         "damaged",
-        "is damaged in {region}: its bytes don't give its id",
-        "are damaged in {region}: their bytes don't give their ids",
+        "is damaged in {region}: its content does not match its id",
+        "are damaged in {region}: their content does not match their ids",
         "Copy it again from {source}",
     ),
     "archived": _Reason(
@@ -86,27 +88,27 @@ _REASONS = {
     ),
     "unreadable": _Reason(
         "can't be read",
-        "is refused by the store of {region}, which answers for other things",
-        "are refused by the store of {region}, which answers for other things",
-        "Let the stores' keys of {region} read that, and see to its owner and encryption there",
+        "is refused by the store of {region}, which gives others",
+        "are refused by the store of {region}, which gives others",
+        "Grant the access key of {region} s3:GetObject on it, and if it is encrypted kms:Decrypt on its KMS key",
     ),
     "imported": _Reason(
         "imported, not mirrored",
-        "is imported and lies outside of the repository, where the mirror doesn't reach",
-        "are imported and lie outside of the repository, where the mirror doesn't reach",
+        "is imported and lies outside the repository's storage namespace, which is not mirrored",
+        "are imported and lie outside the repository's storage namespace, which is not mirrored",
         "Copy it into the repository at the source and commit again",
     ),
     "imported-unreachable": _Reason(
         "imported, can't be reached",
         "is imported and can't be read from {region} at its own address",
         "are imported and can't be read from {region} at their own addresses",
-        "Let the stores' keys of {region} read that place",
+        "Grant the access key of {region} s3:GetObject at that address",
     ),
 }
 _COPIED = frozenset({"missing", "size-differs", "etag-differs", "content-differs", "damaged"})
 _REFUSED = _Reason(
     "record refused",
-    "was refused by {region}: its content doesn't give its id",
+    "was refused by {region}: its content does not match its id",
     "",
     "The source's record is damaged. Check that commit in {source}",
 )
@@ -119,8 +121,8 @@ _TAMPERED = _Reason(
 
 
 def count_waiting(waiting: Waiting) -> str:
-    """How much that is: "3 objects", or "5 things" where there are several kinds; "nothing"."""
-    one, many = NOUNS.get(waiting.kind, ("thing", "things"))
+    """How much that is: "3 objects", or "5 files" where there are several kinds; "nothing"."""
+    one, many = NOUNS.get(waiting.kind, FILES)
     if waiting.more:
         return f"{waiting.number:,}+ {many}"
     return count(waiting.number, one, many) if waiting.number else "nothing"
@@ -175,10 +177,10 @@ def _of_things(commit: CommitFacts, region: str, source_region: str) -> Lack:
     worst = min(commit.things, key=lambda thing: (thing.arriving, thing.first_seen))
     number, others = _counted(commit, worst)
     reason = _REASONS.get(reason_of(worst)) or _unknown(worst)
-    one, many = NOUNS.get(worst.kind, ("thing", "things"))
+    one, many = NOUNS.get(worst.kind, FILES)
     brief = say(f"{count(number, one, many)} {reason.brief} for ", short(commit.commit_id))
     verb = (reason.one if number == 1 else reason.many).format(region=region, source=source_region)
-    more = f", and {count(others, 'other thing is', 'other things are')} missing or wrong too" if others else ""
+    more = f", and {count(others, 'other file is', 'other files are')} missing or wrong too" if others else ""
     clause = say(_subject(worst, number, one, many), " of ", short(commit.commit_id), " ", verb, more)
     advice = sentence(reason.advice.format(region=region, source=source_region))
     if commit.managed and is_copied(reason_of(worst)):

@@ -6,12 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from core.errors import NoBucket
 from core.mirroring.explain.blocker_text import describe_lack
-from core.mirroring.explain.verdict import Verdict, tell_failing, tell_unreachable
+from core.mirroring.explain.standing import TELLS_MORE
+from core.mirroring.explain.verdict import (
+    Verdict,
+    failed_times,
+    state_of,
+    tell_failing,
+    tell_unreachable,
+    what_follows,
+)
 from core.mirroring.facts import BranchFacts, CommitFacts, MirrorFacts
 from core.mirroring.rpo import Targets, in_words, is_destination_stale, is_stale, lag
 from core.mirroring.states import State, Tone
 from core.text.phrases import SHORT_ID, Phrase, code, count, name, say, sentence, sentences, short
+
+NO_BUCKET = NoBucket.permanent
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,7 @@ def explain_branch(
 def _worse(case: _Case, standing: Verdict) -> Verdict | None:
     """What readers of the branch meet, and somebody has to see to, is told in a pause too, and where nobody knows what
     else there is."""
-    if standing.state not in (State.PAUSED, State.UNKNOWN) or case.mirror.elsewhere:
+    if standing.state not in TELLS_MORE or case.mirror.elsewhere:
         return None
     if case.branch.stray and is_stale(case.mirror.looked_at, case.now, case.targets):
         return None  # the source may have it by now, or have had it all along
@@ -82,6 +93,10 @@ def _behind(case: _Case) -> Phrase:
     commits = f"{'at least ' if case.branch.unread else ''}{count(case.branch.pending, 'commit')}"
     if case.branch.mirror_head:
         return say(name(case.branch.name), f" is {commits}{late} behind")
+    if first_copy := case.mirror.first_copy:
+        done, total = first_copy
+        copied = f"{done:,} of {count(total, 'commit')} complete"
+        return say("first copy to ", case.mirror.region, f", {copied}: ", name(case.branch.name), " is not there yet")
     waits = f", and has waited {in_words(case.lag)} for its first commit" if case.lag >= 1 else ""
     return say(name(case.branch.name), f" is not in {case.mirror.region} yet{waits}")
 
@@ -91,7 +106,7 @@ def _tampered(case: _Case) -> Verdict | None:
     if branch.uncommitted:
         phrase = sentences(
             sentence("somebody wrote to ", name(branch.name), f" in {region} by force, and readers see it"),
-            say("Undo the uncommitted changes of that branch there, or have that done here."),
+            say("Undo the uncommitted changes here, or reset the branch there."),
         )
         return Verdict(State.TAMPERED, "uncommitted_change", phrase, say("uncommitted change at the mirror"))
     if not branch.stray:
@@ -127,12 +142,12 @@ def _leaving(case: _Case) -> Verdict | None:
         return None
     if branch.default and (worse := _damaged(case)):
         return worse
-    when, brief = "will be deleted here once a second look confirms it", "until a second look"
+    when, brief = "will be deleted here once a second check confirms it", "removal pending confirmation"
     if branch.gone:
         when, brief = "is being deleted here too", "being deleted here"
     if branch.default:
         when, brief = "stays here, since the default branch is never deleted", "stays here"
-    phrase = sentence(name(branch.name), f" is gone at the source and {when}")
+    phrase = sentence(name(branch.name), f" was deleted at the source and {when}")
     return Verdict(State.LEAVING, "deleted_at_source", phrase, say(brief), branch.missing_since)
 
 
@@ -168,13 +183,13 @@ def _unproven(case: _Case) -> Verdict | None:
     worst = min(branch.standing_needs, key=lambda commit: not commit.hopeless, default=None)
     if worst is None:
         phrase = sentences(
-            sentence(name(branch.name), " shows ", head, f" in {region}, which is not proven whole there now"),
-            say("It is being checked; until then readers may meet something missing."),
+            sentence(name(branch.name), " shows ", head, f" in {region}, which is not proven complete there now"),
+            say("It is being validated; until then readers may find something missing."),
         )
-        return Verdict(State.UNPROVEN, "head_not_proven", phrase, say("head is being checked"))
+        return Verdict(State.UNPROVEN, "head_not_proven", phrase, say("head is being validated"))
     lack = describe_lack(worst, region=region, source_region=case.mirror.source_region)
     phrase = sentences(
-        sentence(name(branch.name), " is damaged: readers of ", head, f" in {region} may meet this: ", lack.clause),
+        sentence(name(branch.name), " is damaged. Readers of ", head, f" in {region} are affected: ", lack.clause),
         lack.advice,
     )
     since = worst.lacking_since
@@ -192,10 +207,10 @@ def _unseen(case: _Case) -> Verdict | None:
     branch = case.branch
     if not branch.unseen and case.mirror.looked_at is not None:
         return None
-    since_then = "yet" if not branch.unseen else "since this mirror's books were rebuilt"
-    where = f" in {case.mirror.source_region} {since_then}; the first look is under way"
-    phrase = sentence("nobody has looked at ", name(branch.name), where)
-    return Verdict(State.UNKNOWN, "not_looked_yet", phrase, say("not looked at yet"))
+    since_then = "yet" if not branch.unseen else "since this mirror's records were rebuilt"
+    where = f" has not been read in {case.mirror.source_region} {since_then}; the first check is under way"
+    phrase = sentence(name(branch.name), where)
+    return Verdict(State.UNKNOWN, "not_looked_yet", phrase, say("not read yet"))
 
 
 def _unlooked(case: _Case) -> Verdict | None:
@@ -203,12 +218,12 @@ def _unlooked(case: _Case) -> Verdict | None:
     branch, region, since = case.branch, case.mirror.region, case.branch.unlooked_since
     if branch.pending or not branch.mirror_head or not is_destination_stale(since, case.now, case.targets):
         return None
-    failed = f"the looks for uncommitted changes have failed for {in_words(lag(since, case.now))}"
+    failed = f" in {region} could not be checked for {in_words(lag(since, case.now))}"
     phrase = sentences(
-        sentence("nobody knows whether somebody wrote to ", name(branch.name), f" in {region} by force"),
-        sentence(f"{failed}: {branch.look_error.rstrip('.')}. They are repeated"),
+        sentence("uncommitted changes on ", name(branch.name), failed, f": {branch.look_error.rstrip('.')}"),
+        say("The check is repeated."),
     )
-    return Verdict(State.UNKNOWN, "uncommitted_unknown", phrase, say("uncommitted changes not known"), since)
+    return Verdict(State.UNKNOWN, "uncommitted_unknown", phrase, say("uncommitted changes not checked"), since)
 
 
 def _up_to_date(case: _Case) -> Verdict | None:
@@ -254,24 +269,35 @@ def _unread(case: _Case) -> Verdict | None:
         sentence(_behind(case), ": the source is at ", head, ", whose history can't be read"),
         tell_unreachable(case.mirror) if case.mirror.look_error else say("It is tried again."),
     )
-    return Verdict(State.RETRYING, "source_unreadable", phrase, say("history not read"))
+    return Verdict(State.RETRYING, "source_unreadable", phrase, say("history unreadable"))
 
 
 def _retrying(case: _Case) -> Verdict | None:
-    failing = case.mirror.worst_failing
+    failing, waited = case.mirror.worst_failing, timedelta(seconds=case.lag) >= case.targets.blocked_after
     if failing is None:
         if not case.mirror.look_error:
             return None
         phrase = sentences(sentence(_behind(case)), tell_unreachable(case.mirror))
-        return Verdict(State.RETRYING, "source_unreachable", phrase, say("source not reached"))
-    phrase = sentences(sentence(_behind(case), f": {tell_failing(failing)}"), say("It is tried again."))
-    brief = say(f"“{failing.kind}” failed {count(failing.failures, 'time')}")
-    return Verdict(State.RETRYING, f"{failing.kind}_failed", phrase, brief, retry_at=failing.due_at)
+        state = State.FAILED if waited and case.mirror.look_refused else State.RETRYING
+        return Verdict(state, "source_unreachable", phrase, say("source not reached"))
+    phrase = sentences(sentence(_behind(case), f": {tell_failing(failing)}"), what_follows(failing))
+    state = state_of(failing) if waited else State.RETRYING  # what is only on its way may have nothing to do with it
+    return Verdict(state, f"{failing.kind}_failed", phrase, say(failed_times(failing)), retry_at=failing.due_at)
+
+
+def _without_bucket(case: _Case) -> Verdict | None:
+    """All is missing in a bucket that is not there: no replication would bring it."""
+    failing = case.mirror.worst_failing
+    if failing is None or failing.refusal != NO_BUCKET or not failing.refused:
+        return None
+    return _retrying(case)
 
 
 def _if_late(case: _Case, verdict: Verdict) -> Verdict:
     """Work goes on, but longer than aimed at. A first copy takes what it takes."""
     mirror = case.mirror
+    if verdict.state is State.FAILED:
+        return verdict
     copied = mirror.counted.settled or any(branch.mirror_head and not branch.inferred for branch in mirror.branches)
     if not copied or timedelta(seconds=case.lag) <= case.targets.late_after:
         return verdict
@@ -331,5 +357,6 @@ _BRANCH_RULES: tuple[Callable[[_Case], Verdict | None], ...] = (
     _unseen,
     _unlooked,
     _up_to_date,
+    _without_bucket,
     _in_trouble,
 )

@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.mirroring.explain.branch import explain_branch
-from core.mirroring.explain.standing import failing_look, judge_standing
-from core.mirroring.explain.verdict import Verdict, tell_failing, tell_unreachable
+from core.mirroring.explain.standing import TELLS_MORE, failing_look, judge_standing
+from core.mirroring.explain.verdict import Verdict, state_of, tell_failing, tell_unreachable, what_follows
 from core.mirroring.facts import BranchFacts, Counted, MirrorFacts
 from core.mirroring.rpo import Targets, in_words, is_destination_stale, lag
 from core.mirroring.states import ASIDE, State
@@ -42,8 +42,12 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
 
 def _or_worse(mirror: MirrorFacts, standing: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
     """What is known to be damaged or tampered with is so in a pause too, and while the source is not seen."""
-    worst = max([standing, *verdicts], key=lambda verdict: verdict.state.severity)
-    told = standing.state in (State.PAUSED, State.UNKNOWN) and not mirror.elsewhere
+    unseen = State.UNKNOWN.severity  # a look that is refused tells no more than one that nobody answers
+    worst = max(
+        [standing, *verdicts],
+        key=lambda verdict: unseen if verdict.state is State.FAILED else verdict.state.severity,
+    )
+    told = standing.state in TELLS_MORE and not mirror.elsewhere
     return _with_damage(mirror, worst) if told else standing
 
 
@@ -53,7 +57,7 @@ def _not_looked(mirror: MirrorFacts) -> Verdict:
             sentence("no branch of ", name(mirror.source), " could be read yet"), tell_unreachable(mirror)
         )
         return Verdict(State.RETRYING, "source_unreachable", phrase)
-    phrase = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
+    phrase = sentence("no branch of ", name(mirror.source), " has been read yet; the first check is under way")
     return Verdict(State.NEW, "not_looked_yet", phrase)
 
 
@@ -64,11 +68,10 @@ def _with_upkeep(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     if verdict.state is not State.UP_TO_DATE or not stubborn:
         return verdict
     why = [sentence(tell_failing(duty)) for duty in stubborn]
-    phrase = sentences(verdict.sentence, *why, say("It is tried again."))
-    worst = stubborn[0]
-    return replace(
-        verdict, state=State.RETRYING, reason_code=f"{worst.kind}_failed", sentence=phrase, retry_at=worst.due_at
-    )
+    worst = max(stubborn, key=lambda duty: duty.refused)  # else the one that failed most often
+    phrase = sentences(verdict.sentence, *why, what_follows(worst))
+    failed = f"{worst.kind}_failed"
+    return replace(verdict, state=state_of(worst), reason_code=failed, sentence=phrase, retry_at=worst.due_at)
 
 
 def _if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime) -> Verdict:
@@ -90,7 +93,7 @@ def _branch_if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime) -> 
 
 def _unchecked(mirror: MirrorFacts, now: datetime) -> Phrase:
     ago = in_words(lag(mirror.unchecked_since, now))
-    return sentence(f"nobody has checked for {ago} whether all of it is still in {mirror.region}")
+    return sentence(f"nothing has been validated for {ago}: whether all of it is still in {mirror.region} is not known")
 
 
 def _with_tags(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:
@@ -100,7 +103,7 @@ def _with_tags(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Ta
         return verdict
     failing = failing_look(mirror)
     why = sentence("the last try failed: ", failing.outcome.rstrip("."), ". It is tried again") if failing else say()
-    unknown = sentence(f"nobody has seen the tags in {mirror.region} for {in_words(lag(since, now))}")
+    unknown = sentence(f"the tags in {mirror.region} could not be read for {in_words(lag(since, now))}")
     phrase = sentences(unknown, why, verdict.sentence)
     return replace(verdict, state=State.UNKNOWN, reason_code="tags_unseen", sentence=phrase, since=since)
 
@@ -110,7 +113,7 @@ def _with_damage(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     number, example = mirror.waiting.damaged, mirror.waiting.example
     if not number:
         return verdict
-    what = count(number, "thing that was complete before is", "things that were complete before are")
+    what = count(number, "file that was complete before is", "files that were complete before are")
     what = f"more than {what}" if mirror.waiting.more_damaged else what
     named = say(" (", code(example), " among them)" if number > 1 else ")") if example else say()
     phrase = sentences(
@@ -153,7 +156,7 @@ def _all_well(mirror: MirrorFacts, branches: Sequence[BranchFacts]) -> Phrase:
 
 def _those_aside(verdicts: Sequence[Verdict]) -> Iterator[Phrase]:
     """How many branches go, and how many are only kept."""
-    for state, what in ((State.LEAVING, "gone at the source"), (State.UNSELECTED, "kept, but not mirrored")):
+    for state, what in ((State.LEAVING, "deleted at the source"), (State.UNSELECTED, "kept, but not mirrored")):
         number = sum(verdict.state is state for verdict in verdicts)
         if number:
             yield sentence(f"{count(number, 'branch is', 'branches are')} {what}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from core.mirroring.explain.verdict import Verdict, tell_unreachable
+from core.mirroring.explain.verdict import Verdict, state_of, tell_unreachable, what_follows
 from core.mirroring.facts import DutyFacts, MirrorFacts
 from core.mirroring.rpo import Targets, in_words, is_destination_stale, is_stale
 from core.mirroring.states import State
@@ -77,14 +77,16 @@ def _creating(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict |
         return None
     if failing := mirror.failing_of("manage"):
         why = failing.outcome.rstrip(".")
-        phrase = sentence(f"the repository in {mirror.region} could not be made yet: {why}. It is tried again")
-        return Verdict(State.RETRYING, "creating_failed", phrase, say("to be made"), retry_at=failing.due_at)
+        phrase = sentences(
+            sentence(f"the repository in {mirror.region} could not be created: {why}"), what_follows(failing)
+        )
+        return Verdict(state_of(failing), "creating_failed", phrase, say("not created yet"), retry_at=failing.due_at)
     if mirror.created_at is not None and is_stale(mirror.created_at, now, targets):
         waited = in_words((now - mirror.created_at).total_seconds())
-        unmade = sentence(f"nobody has made the repository in {mirror.region} for {waited}")
+        unmade = sentence(f"the repository in {mirror.region} has waited {waited} to be created")
         phrase = sentences(unmade, _ASK_FOR_WORKERS)
-        return Verdict(State.UNKNOWN, "not_begun", phrase, say("nobody makes it"), mirror.created_at)
-    phrase = sentence(f"new: the repository in {mirror.region} is being made")
+        return Verdict(State.UNKNOWN, "not_begun", phrase, say("not created yet"), mirror.created_at)
+    phrase = sentence(f"new: the repository in {mirror.region} is being created")
     return Verdict(State.NEW, "creating", phrase)
 
 
@@ -102,25 +104,31 @@ def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdi
     looked_at = mirror.looked_at
     if looked_at is None or not is_stale(looked_at, now, targets):
         return None
-    unknown = sentence(f"the source was last looked at {_ago(looked_at, now)}, so nobody knows what it has now")
+    unknown = sentence(f"the source was last checked {_ago(looked_at, now)}, so what it has now is not known")
     if mirror.look_error:
         phrase = sentences(unknown, tell_unreachable(mirror))
-        return Verdict(State.UNKNOWN, "source_unreachable", phrase, say("source not reached"), looked_at)
+        state = State.FAILED if mirror.look_refused else State.UNKNOWN
+        return Verdict(state, "source_unreachable", phrase, say("source not reached"), looked_at)
     phrase = sentences(unknown, _ASK_FOR_WORKERS)
-    return Verdict(State.UNKNOWN, "not_looked", phrase, say("no look at the source"), looked_at)
+    return Verdict(State.UNKNOWN, "not_looked", phrase, say("source not checked"), looked_at)
 
 
 def _stale_destination(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     looked_at = mirror.destination_looked_at
     if looked_at is None or not is_destination_stale(looked_at, now, targets):
         return None
-    unknown = sentence(f"{mirror.region} was last looked at {_ago(looked_at, now)}, so nobody knows what it has now")
+    unknown = sentence(f"{mirror.region} was last checked {_ago(looked_at, now)}, so what it has now is not known")
     if failing := failing_look(mirror):
-        why = sentence(f"the last try failed: {failing.outcome.rstrip('.')}. It is tried again")
-        phrase = sentences(unknown, why)
-        return Verdict(State.UNKNOWN, "destination_unreachable", phrase, say("destination not reached"), looked_at)
+        why = sentence(f"the last try failed: {failing.outcome.rstrip('.')}")
+        phrase = sentences(unknown, why, what_follows(failing))
+        state = State.FAILED if failing.refused else State.UNKNOWN
+        return Verdict(state, "destination_unreachable", phrase, say("destination not reached"), looked_at)
     phrase = sentences(unknown, _ASK_FOR_WORKERS)
-    return Verdict(State.UNKNOWN, "not_looked", phrase, say("no look at the destination"), looked_at)
+    return Verdict(State.UNKNOWN, "not_looked", phrase, say("destination not checked"), looked_at)
+
+
+TELLS_MORE = frozenset({State.PAUSED, State.UNKNOWN, State.FAILED})
+"""In these states of a whole mirror it is still told what readers of a branch meet."""
 
 
 def failing_look(mirror: MirrorFacts) -> DutyFacts | None:

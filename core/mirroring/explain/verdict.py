@@ -7,7 +7,7 @@ from datetime import datetime
 
 from core.mirroring.facts import DutyFacts, MirrorFacts
 from core.mirroring.states import State
-from core.text.phrases import Phrase, count, sentence
+from core.text.phrases import Phrase, say, sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,45 @@ class Verdict:
     retry_at: datetime | None = None
 
 
+STEPS = {
+    "manage": "setting up the repository",
+    "sense": "polling the source",
+    "copy": "copying commit records",
+    "validate": "validation",
+    "promote": "moving branches",
+}
+"""What each kind of duty does, as the subject of a sentence."""
+TRIED_AGAIN = say("It is tried again.")
+TRIED_ONCE_CHANGED = say("It is tried again, and goes on once that is changed.")
+
+
+def step_of(failing: DutyFacts) -> str:
+    """What the duty does."""
+    return STEPS.get(failing.kind, failing.kind)
+
+
 def tell_failing(failing: DutyFacts) -> str:
     """Which step, how often and why, as a part of a sentence."""
-    tries = count(failing.failures, "time")
-    return f"the step “{failing.kind}” failed {tries} in a row ({failing.outcome.rstrip('.')})"
+    return f"{step_of(failing)} failed {_tries(failing)} ({failing.outcome.rstrip('.')})"
+
+
+def failed_times(failing: DutyFacts) -> str:
+    """The same for a row of a table."""
+    return f"{step_of(failing)} failed {_tries(failing)}"
+
+
+def _tries(failing: DutyFacts) -> str:
+    return "once" if failing.failures == 1 else f"{failing.failures:,} times in a row"
+
+
+def what_follows(failing: DutyFacts) -> Phrase:
+    """Whether waiting may help, as a sentence."""
+    return TRIED_ONCE_CHANGED if failing.refused else TRIED_AGAIN
+
+
+def state_of(failing: DutyFacts | None) -> State:
+    """Failed where somebody has to change something first; else it is being retried."""
+    return State.FAILED if failing is not None and failing.refused else State.RETRYING
 
 
 def tell_unreachable(mirror: MirrorFacts) -> Phrase:

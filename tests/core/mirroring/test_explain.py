@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -146,15 +147,15 @@ def test_what_waiting_will_not_help_is_spoken_of_before_what_is_only_missing() -
 def test_things_of_different_kinds_are_counted_apart() -> None:
     wrong = thing(path="a", reason="size-differs", gone_at_source=False)
     told = str(blocked_by(thing(path="b"), thing(path="c"), thing(path="d", reason="etag-differs")).sentence)
-    assert "and 2 other things are missing or wrong too" in told
+    assert "and 2 other files are missing or wrong too" in told
     assert "other thing" not in str(blocked_by(thing(path="b"), thing(path="c")).sentence)
-    assert "and 1 other thing is missing or wrong too" in str(blocked_by(wrong, thing(path="b")).sentence)
+    assert "and 1 other file is missing or wrong too" in str(blocked_by(wrong, thing(path="b")).sentence)
 
 
 def test_what_is_gone_at_both_sides_says_so_and_what_to_do() -> None:
     verdict = blocked_by(thing(gone_at_source=True))
     assert verdict.reason_code == "object_gone_at_source"
-    assert "is missing in us-east-1 too. Bring it back in us-east-1" in str(verdict.sentence)
+    assert "is missing in us-east-1 too. Restore it in us-east-1" in str(verdict.sentence)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ def test_a_failing_step_is_retrying_and_says_when_it_goes_on() -> None:
     failing = DutyFacts(kind="promote", failures=3, outcome="eu-west-1 answered 500", due_at=due)
     verdict = judge(mirror(behind(oldest_seen_at=ago(seconds=40)), failing=(failing,)))
     assert (verdict.state, verdict.reason_code, verdict.retry_at) == (State.RETRYING, "promote_failed", due)
-    assert "the step “promote” failed 3 times in a row (eu-west-1 answered 500)." in str(verdict.sentence)
+    assert "moving branches failed 3 times in a row (eu-west-1 answered 500)." in str(verdict.sentence)
 
 
 @pytest.mark.parametrize("kind", ["promote", "manage", "validate", "copy"])
@@ -265,6 +266,46 @@ def test_a_step_that_keeps_failing_is_told_though_all_branches_are_up_to_date(
     assert "up to date" in str(verdict.sentence)
 
 
+def test_what_is_refused_twice_has_failed_and_needs_somebody() -> None:
+    denied = DutyFacts(kind="copy", failures=2, outcome="403: grant it fs:CreateCommit", refusal="permission_denied")
+    late = behind(oldest_seen_at=ago(minutes=2))
+    verdict = judge(mirror(late, failing=(denied,)))
+    assert (verdict.state, verdict.reason_code) == (State.FAILED, "copy_failed")
+    assert "fs:CreateCommit). It is tried again, and goes on once that is changed." in str(verdict.sentence)
+    once = replace(denied, failures=1)
+    assert judge(mirror(late, failing=(once,))).state is State.RETRYING
+    on_its_way = behind(oldest_seen_at=ago(seconds=3))
+    assert judge(mirror(on_its_way, failing=(denied,))).state is State.RETRYING
+
+
+def test_in_a_bucket_that_is_not_there_nothing_is_merely_missing() -> None:
+    gone = DutyFacts(kind="manage", failures=4, outcome="no bucket", refusal="no_such_bucket")
+    missing = lacking(thing(first_seen=ago(minutes=9)))
+    late = behind(oldest_seen_at=ago(minutes=9), newest=missing, troubled=(missing,))
+    assert judge(mirror(late, failing=(gone,))).reason_code == "manage_failed"
+    assert judge(mirror(late, failing=(replace(gone, refusal=""),))).state is State.BLOCKED
+
+
+def test_a_repository_that_may_not_be_created_has_failed() -> None:
+    denied = DutyFacts(kind="manage", failures=2, outcome="403: grant it that", refusal="permission_denied")
+    verdict = judge(mirror(state="creating", failing=(denied,)))
+    assert (verdict.state, verdict.reason_code) == (State.FAILED, "creating_failed")
+
+
+def test_a_refused_look_hides_nothing_that_readers_meet() -> None:
+    denied = DutyFacts(kind="promote", failures=9, outcome="403", refusal="permission_denied")
+    unseen = {"look_error": "403", "look_refused": True, "looked_at": ago(hours=5)}
+    verdict = judge(mirror(branch(misplaced=True), failing=(denied,), **unseen))
+    assert verdict.state is State.TAMPERED
+    assert "The source was last checked 5 h ago" in str(verdict.sentence)
+    assert judge(mirror(branch(), **unseen)).state is State.FAILED
+
+
+def test_a_first_copy_tells_how_far_it_is() -> None:
+    verdict = judge(mirror(behind(mirror_head=""), first_copy=(12, 248)))
+    assert "First copy to eu-west-1, 12 of 248 commits complete: main is not there yet" in str(verdict.sentence)
+
+
 def test_178_each_failing_duty_is_told_and_not_only_the_worst_of_them() -> None:
     duties = [
         DutyFacts(kind="promote", failures=9, outcome="403"),
@@ -272,7 +313,7 @@ def test_178_each_failing_duty_is_told_and_not_only_the_worst_of_them() -> None:
     ]
     verdict = judge(mirror(branch(), failing=duties))
     assert (verdict.state, verdict.reason_code) == (State.RETRYING, "promote_failed")
-    assert "“promote” failed 9 times in a row (403). The step “validate” failed 6 times in a row (503)." in str(
+    assert "Moving branches failed 9 times in a row (403). Validation failed 6 times in a row (503)." in str(
         verdict.sentence
     )
 
@@ -286,15 +327,15 @@ def test_a_rewound_source_is_followed_once_its_head_is_complete() -> None:
 def test_a_branch_that_left_the_source_waits_for_a_second_look() -> None:
     verdict = judge(mirror(branch(name="x", default=False, missing_since=ago(seconds=9))))
     assert verdict.reason_code == "deleted_at_source"
-    assert "once a second look confirms it" in str(verdict.sentence)
+    assert "once a second check confirms it" in str(verdict.sentence)
 
 
 def test_branches_that_go_are_counted_and_do_not_speak_for_the_mirror() -> None:
     going = branch(name="x", default=False, missing_since=ago(seconds=9))
     verdict = judge(mirror(branch(), going))
     assert verdict.state is State.UP_TO_DATE
-    assert str(verdict.sentence).endswith("seen in us-east-1. 1 branch is gone at the source.")
-    assert "1 branch is gone at the source." in str(judge(mirror(behind(), branch(name="y"), going)).sentence)
+    assert str(verdict.sentence).endswith("seen in us-east-1. 1 branch is deleted at the source.")
+    assert "1 branch is deleted at the source." in str(judge(mirror(behind(), branch(name="y"), going)).sentence)
 
 
 def test_of_two_branches_that_are_equally_late_the_default_one_is_named() -> None:
@@ -391,7 +432,7 @@ def test_the_destination_is_looked_at_as_often_as_promote_runs() -> None:
 def test_tags_that_nobody_has_seen_for_long_are_told_and_hide_nothing_worse() -> None:
     verdict = judge(mirror(branch(), tags_unseen_since=ago(minutes=4)))
     assert (verdict.state, verdict.reason_code) == (State.UNKNOWN, "tags_unseen")
-    assert str(verdict.sentence).startswith("Nobody has seen the tags in eu-west-1 for 4 min. main is up to date")
+    assert str(verdict.sentence).startswith("The tags in eu-west-1 could not be read for 4 min. main is up to date")
     assert judge(mirror(branch(uncommitted=True), tags_unseen_since=ago(minutes=4))).state is State.TAMPERED
     assert judge(mirror(branch(), tags_unseen_since=ago(minutes=2))).state is State.UP_TO_DATE
 
@@ -403,8 +444,7 @@ def test_a_branch_of_which_nobody_can_tell_uncommitted_changes_is_unknown_after_
     assert [row.state for row in rows] == [State.UNKNOWN, State.UP_TO_DATE]
     assert verdict.reason_code == "uncommitted_unknown"
     assert str(rows[0].sentence) == (
-        "Nobody knows whether somebody wrote to main in eu-west-1 by force."
-        " The looks for uncommitted changes have failed for 4 min: 403. They are repeated."
+        "Uncommitted changes on main in eu-west-1 could not be checked for 4 min: 403. The check is repeated."
     )
     assert judge(mirror(branch(unlooked_since=ago(minutes=2)))).state is State.UP_TO_DATE
 
@@ -422,7 +462,7 @@ def test_damage_after_promotion_is_said_before_what_is_only_late() -> None:
     verdict, [main] = explain(mirror(branch(), waiting=lost), NOW, Targets())
     assert (verdict.state, verdict.reason_code, main.state) == (State.DAMAGED, "damaged", State.UP_TO_DATE)
     assert str(verdict.sentence) == (
-        "Damaged: 2 things that were complete before are missing or wrong in eu-west-1 now"
+        "Damaged: 2 files that were complete before are missing or wrong in eu-west-1 now"
         " (orders/part-17.parquet among them). No branch was moved back. Copy them again from us-east-1."
         " main is up to date: eu-west-1 has every commit that was seen in us-east-1."
     )

@@ -67,18 +67,18 @@ def loss_in_words(commits: int = 0, *, authors: int = 1, **more: Any) -> str:
 
 
 def test_a_loss_is_told_in_one_sentence() -> None:
-    lost = "If us-east-1 failed now, 4 commits by a0, a1 would be lost; 8,112 things have not arrived."
+    lost = "If us-east-1 failed now, 4 commits by a0, a1 would be lost; 8,112 files have not arrived."
     assert loss_in_words(4, authors=2, objects=8112) == lost
     assert "at least 5 commits by a0, a1, a2 and 2 others" in loss_in_words(5, authors=5, at_least=True)
     assert loss_in_words(1).endswith("; all of their objects have arrived.")
-    assert "the objects of 1 commit have not been looked for yet" in loss_in_words(2, objects=None, unchecked=1)
+    assert "the objects of 1 commit have not been checked yet" in loss_in_words(2, objects=None, unchecked=1)
 
 
 def test_without_a_loss_or_a_look_that_is_told() -> None:
     assert loss_in_words() == "If us-east-1 failed now, no commit that was seen there would be lost."
-    assert "nobody knows" in loss_in_words(seen=False)
+    assert "is not known" in loss_in_words(seen=False)
 
 
 def test_branches_that_are_not_proven_whole_are_told_beside_a_loss() -> None:
-    assert loss_in_words(unproven=2).endswith("would be lost, but 2 branches show what is not proven whole.")
-    assert loss_in_words(1, unproven=1).endswith("have arrived, but 1 branch shows what is not proven whole.")
+    assert loss_in_words(unproven=2).endswith("would be lost, but 2 branches show what is not proven complete.")
+    assert loss_in_words(1, unproven=1).endswith("have arrived, but 1 branch shows what is not proven complete.")

@@ -12,10 +12,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from mirrors.models import Measure, Mirror
+from mirrors.models import Measure, Mirror, Promotion
 from rbac.models import User
 from tests.api import MIRRORS, Api
-from tests.mirrors.factories import make_measures, make_mirror, make_repository
+from tests.mirrors.factories import Line, make_measures, make_mirror, make_repository
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
@@ -48,7 +48,8 @@ def asked(api: Api, query: str = "") -> Any:
 
 def test_a_day_is_told_in_five_minutes_each_with_what_is_known(api: Api, mirror: Mirror) -> None:
     read = NOW - timedelta(seconds=4)
-    known = {"lag_seconds": 3.5, "backlog": 4, "backlog_last": 1, "missing": 7, "promoted": 2, "checks": 1}
+    known = {"commits_seen": 6, "commits_mirrored": 5, "objects_new": 3, "bytes_new": 1024}
+    known |= {"lag_seconds": 3.5, "backlog": 4, "backlog_last": 1, "missing": 7, "promoted": 2, "checks": 1}
     add(mirror, 5, timedelta(), read_at=read, objects_checked=10, bytes_checked=4096, **known)
     add(mirror, 60, timedelta(), lag_seconds=99)
     told = asked(api)
@@ -59,6 +60,7 @@ def test_a_day_is_told_in_five_minutes_each_with_what_is_known(api: Api, mirror:
         "from": "2026-11-21T09:15:00.000Z",
         "until": "2026-11-21T09:20:00.000Z",
         "lag_seconds": 3.5,
+        "branch_lag_seconds": None,
         "backlog_commits": 4,
         "backlog_commits_last": 1,
         "missing": 7,
@@ -66,7 +68,52 @@ def test_a_day_is_told_in_five_minutes_each_with_what_is_known(api: Api, mirror:
         "checks": 1,
         "objects_checked": 10,
         "bytes_checked": 4096,
+        "seen_commits": 6,
+        "mirrored_commits": 5,
+        "new_objects": 3,
+        "new_bytes": 1024,
     }
+
+
+def test_a_measure_of_an_older_version_tells_nothing_of_what_was_new(api: Api, mirror: Mirror) -> None:
+    add(mirror, 5, timedelta(), objects_checked=10)
+    last = asked(api)["results"][-1]
+    assert (last["objects_checked"], last["new_objects"], last["seen_commits"]) == (10, None, None)
+
+
+def test_the_lag_of_one_branch_is_told_from_its_moves(api: Api, mirror: Mirror) -> None:
+    line = Line(mirror.source, "main", NOW)
+    first = line.commit("one", ago=3000)
+    line.commit("two", ago=600)
+    third = line.commit("three", ago=200)
+    moves = ((first, 2900, "first-promotion"), (third, 100, "advanced"))
+    for commit, ago, why in moves:
+        at = NOW - timedelta(seconds=ago)
+        Promotion.objects.create(mirror=mirror, branch="main", to_commit=commit.sha, why=why, at=at)
+    for minutes in range(0, 60, 5):
+        add(mirror, 5, timedelta(minutes=minutes), lag_seconds=0)
+    told = [step["branch_lag_seconds"] for step in asked(api, "?period=1h&branch=main")["results"]]
+    # Of 9:16:34: "two" was seen at 9:06:34, and passed by with "three" at 9:14:54.
+    assert told == [None, 0, 0, 0, 0, 0, 0, 0, 0, 206, 500, 0]
+    assert {step["branch_lag_seconds"] for step in asked(api, "?period=1h")["results"]} == {None}
+
+
+def test_a_branch_that_somebody_else_moved_is_not_known_to_be_on_time(api: Api, mirror: Mirror) -> None:
+    line = Line(mirror.source, "main", NOW)
+    first = line.commit("one", ago=3000)
+    for ago, why in ((2900, "first-promotion"), (500, "moved-by-somebody"), (100, "put-back")):
+        at = NOW - timedelta(seconds=ago)
+        Promotion.objects.create(mirror=mirror, branch="main", to_commit=first.sha, why=why, at=at)
+    for minutes in range(0, 60, 5):
+        add(mirror, 5, timedelta(minutes=minutes), lag_seconds=0)
+    told = [step["branch_lag_seconds"] for step in asked(api, "?period=1h&branch=main")["results"]]
+    assert told[-4:] == [0, None, None, 0]
+
+
+def test_a_branch_that_never_was_is_refused(api: Api, mirror: Mirror) -> None:
+    status, answer = api.call("GET", METRICS + "?branch=nix")
+    assert (status, answer["field"]) == (400, "branch")
+    assert "there is no branch 'nix' at lake-eu" in answer["message"]
 
 
 def test_what_nobody_measured_is_null_and_not_zero(api: Api, mirror: Mirror) -> None:

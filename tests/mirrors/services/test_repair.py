@@ -131,14 +131,15 @@ def test_the_page_says_the_same_without_scripts(olga: Client, company: Any) -> N
     assert "Plan repair" in text(olga.get(f"{MIRROR}commits/{sha_of('nightly orders load')}/"))
     said = text(olga.get(page_of("nightly orders load")))
     for words in (
-        "Awaited 3 objects have not reached eu-west-1 (57.5",
-        "To mend 1 object has other content",
+        "Awaiting replication 3 objects have not reached eu-west-1 (57.5",
+        "Needs you 1 object has other content",
         "Gone 1 object is missing in us-east-1 too",
-        "asks the store in eu-west-1 for 5 things now (5 requests",
+        "Check again checks 5 files in eu-west-1 now (5 requests",
+        "aws s3 cp s3://",
     ):
         assert words in said
     answer = olga.post(page_of("nightly orders load"), {"back": MIRROR}, follow=True)
-    assert "Queued: 5 things are looked for now, and" in text(answer)
+    assert "Checking 5 files again now;" in text(answer)
 
 
 def test_a_click_gets_the_plan_alone(olga: Client, company: Any) -> None:
@@ -155,7 +156,7 @@ def test_who_may_not_run_it_gets_no_button(teammate: User, client: Client, compa
 def test_a_plan_in_which_nothing_helps_offers_nothing(olga: Client, company: Any) -> None:
     Blocker.objects.filter(mirror=company["analytics-eu"]).update(reason="imported")
     page = olga.get(page_of("nightly orders load"))
-    assert "nothing in it that looking again would change" in text(page)
+    assert "Checking again would change nothing" in text(page)
     assert 'id="run-repair"' not in page.content.decode()
 
 

@@ -105,7 +105,7 @@ def test_193_damage_is_told_in_a_pause_and_while_the_source_is_not_seen(lm: Depl
         source_unseen()
     for reading in (page(), brief_statuses([Mirror.objects.get()])[0]):
         assert (reading.state, reading.branches[0].state) == (State.DAMAGED, State.DAMAGED)
-        assert ("Paused" if aside == "paused" else "so nobody knows what it has now") in reading.sentence
+        assert ("Paused" if aside == "paused" else "so what it has now is not known") in reading.sentence
     assert "1 needs you" in overview()
 
 
@@ -131,7 +131,7 @@ def test_194_in_a_pause_nobody_knows_what_waits_at_a_source_that_is_not_seen(lm:
     assert ("Nothing waits" in page().sentence, page().lag) == (True, 0)
     source_unseen()
     assert (page().state, page().lag, lags()) == (State.PAUSED, None, [])
-    assert "Nothing waits" not in page().sentence and "nobody knows what it has now" in page().sentence
+    assert "Nothing waits" not in page().sentence and "what it has now is not known" in page().sentence
     assert overview() == "0 of 1 mirror is within its target: 1 is unknown."
 
 
@@ -198,7 +198,7 @@ def test_195_at_another_store_nothing_is_told_to_be_there(lm: Deployment, teamma
     with another_store():
         assert (page().lag, lags()) == (None, [])
         assert overview() == "0 of 1 mirror is within its target: 1 is unknown."
-        assert "1 branch shows what is not proven whole" in said_of_loss()
+        assert "1 branch shows what is not proven complete" in said_of_loss()
         mirror = Mirror.objects.select_related("source").get()
         assert unreached_of(mirror).at_least
         assert "checked" not in str(read_commit(mirror, Commit.objects.get(sha=head), clock.now()).explanation)
@@ -221,7 +221,7 @@ def test_195_what_the_destination_has_lost_is_not_told_to_be_there(lm: Deploymen
     mirrored(lm, a=b"1")
     assert "nobody knows" not in said_of_loss()
     what(lm)
-    assert "nobody knows what eu-west-1 has now" in said_of_loss()
+    assert "what eu-west-1 has now is not known" in said_of_loss()
 
 
 def test_196_a_kept_branch_that_is_not_where_it_was_left_is_told(lm: Deployment) -> None:
@@ -268,13 +268,13 @@ def test_198_what_is_missing_of_waived_commits_would_be_lost_too(lm: Deployment)
     waive(first)
     lm.work(2)
     assert (lm.head(), page().state) == (second, State.UP_TO_DATE)
-    assert "1 waived commit was not found whole" in said_of_loss()
+    assert "1 waived commit is not known to be complete" in said_of_loss()
 
 
 def test_198_older_commits_that_nobody_looks_for_may_be_lost_too(lm: Deployment) -> None:
     Mirror.objects.update(history="head")
     mirrored(lm, a=b"1")
-    assert "the objects of older commits are not looked for" in said_of_loss()
+    assert "the objects of older commits are not checked" in said_of_loss()
 
 
 def test_199_what_the_source_may_collect_is_not_all_known_while_a_head_is_not_read(lm: Deployment) -> None:

@@ -100,7 +100,7 @@ def test_a_frozen_mirror_says_when_the_source_was_last_in_order(olga: Client, co
     looked_at = clock.now() - timedelta(hours=5)
     Repository.objects.filter(name="models").update(frozen_reason="the source repository is gone", looked_at=looked_at)
     assert "all branches stay where they are. That was 5 h ago," in happened(olga, "/mirrors/models-eu/")
-    assert primary(olga, "/mirrors/models-eu/") == ["Make a new mirror"]
+    assert primary(olga, "/mirrors/models-eu/") == ["Create a new mirror"]
 
 
 def test_damage_is_told_with_its_branches_and_looked_for_with_one_click(
@@ -110,9 +110,9 @@ def test_damage_is_told_with_its_branches_and_looked_for_with_one_click(
     thing = damage(mirror, ranges[0])
     told = happened(olga, "/mirrors/lake-eu/")
     assert told.startswith("main: 1 thing is missing or wrong that was complete. Seen 7 min ago,")
-    assert primary(olga, "/mirrors/lake-eu/") == ["Look for it again"]
+    assert primary(olga, "/mirrors/lake-eu/") == ["Check again"]
     answer = olga.post("/mirrors/lake-eu/backlog/retry/", {"which": "all"}, follow=True)
-    assert "Queued: 1 thing is looked for now" in text(answer)
+    assert "Checking 1 file again now" in text(answer)
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
 
 

@@ -90,7 +90,7 @@ def test_89_a_branch_that_went_on_to_what_can_not_be_read_is_behind_until_it_is_
 
 
 def test_89_its_lag_counts_from_when_that_head_was_seen_and_breaks_the_target(lm: Deployment, new: str) -> None:
-    Mirror.objects.update(rpo_seconds=60)
+    Mirror.objects.update(rpo_seconds=60, created_at=F("created_at") - timedelta(days=1))
     with unreadable(lm, new):
         lm.work(1)
         SourceBranch.objects.filter(name="main").update(unread_since=F("unread_since") - timedelta(minutes=10))
@@ -133,7 +133,8 @@ def seen_earlier(branch: str, **earlier: int) -> None:
 
 @pytest.mark.parametrize("again", [False, True])
 def test_89_the_time_that_a_branch_was_late_while_it_was_unread_counts(lm: Deployment, new: str, again: bool) -> None:
-    Mirror.objects.update(rpo_seconds=60, watched_since=clock.now() - timedelta(days=1))
+    yesterday = clock.now() - timedelta(days=1)
+    Mirror.objects.update(rpo_seconds=60, watched_since=yesterday, created_at=yesterday)
     lm.work(2)
     if again:
         deleted_at_source(lm, "dev")

@@ -22,7 +22,7 @@ from mirrors.models import Blocker, Measure, Mirror, Promotion, Run
 from mirrors.status.facts import Pending
 from mirrors.transitions import measures
 from mirrors.transitions.measures import began, note_checked, note_measures
-from tests.mirrors.factories import make_id, make_mirror, make_repository
+from tests.mirrors.factories import Line, at_mirror, make_id, make_mirror, make_repository
 from tests.mirrors.harness import Deployment
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -68,6 +68,18 @@ def note(mirror: Mirror, lease: Lease, pending: list[Pending], *, looked_at: boo
 
 def hour(mirror: Mirror, at: datetime = NOON) -> Measure:
     return mirror.measures.get(minutes=60, began_at=began(at, 60))
+
+
+def test_commits_that_came_and_went_are_counted_by_their_own_rows(mirror: Mirror, lease: Lease, time: Time) -> None:
+    line = Line(mirror.source, "main", NOON)
+    for number, ago in enumerate((4000, 1, 0)):
+        at_mirror(mirror, line.commit(f"c{number}", ago=ago), "complete", now=NOON)
+    time.pass_(seconds=60)
+    mirror.commits.filter(commit=line.commits[1]).update(superseded_at=clock.now())
+    mirror.commits.filter(commit=line.commits[2]).update(promoted_at=clock.now())
+    for _ in range(2):
+        note(mirror, lease, [])
+    assert (hour(mirror).commits_seen, hour(mirror).commits_mirrored) == (1, 2)
 
 
 # --- what is read -----------------------------------------------------------------------------------------------------
@@ -190,7 +202,7 @@ def test_whoever_is_killed_and_whatever_comes_twice_the_sums_are_right(
             elif what == 1:
                 Run.objects.create(mirror=mirror, job="check", started_at=time.now)
             else:
-                note_checked(mirror, 10, 1000)
+                note_checked(mirror, 10, 1000, new_objects=3, new_size=300)
             if dies:
                 raise Killed
         if not dies:

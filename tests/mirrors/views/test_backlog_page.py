@@ -47,7 +47,7 @@ def test_a_group_leads_to_its_things_and_a_chip_back(olga: Client, company: Any)
 
 def test_what_does_not_fit_or_is_not_there_is_told(olga: Client, company: Any) -> None:
     assert "has no branch 'nowhere'" in text(olga.get(BACKLOG, {"branch": "nowhere"}))
-    assert "Nothing that is missing or wrong fits." in text(olga.get(BACKLOG, {"kind": "record"}))
+    assert "Nothing matches these filters." in text(olga.get(BACKLOG, {"kind": "record"}))
     assert "Nothing is missing or wrong" in text(olga.get("/mirrors/models-eu/backlog/"))
 
 
@@ -64,10 +64,10 @@ def test_the_csv_has_the_same_filters(olga: Client, company: Any) -> None:
 @pytest.mark.parametrize(
     ("form", "number"),
     [
-        ({"which": "one-{first}"}, "1 thing is"),
-        ({"which": "selected", "thing": ["{first}", "{last}"]}, "2 things are"),
-        ({"which": "reason", "reason": "etag-differs"}, "1 thing is"),
-        ({"which": "all"}, "5 things are"),
+        ({"which": "one-{first}"}, "1 file"),
+        ({"which": "selected", "thing": ["{first}", "{last}"]}, "2 files"),
+        ({"which": "reason", "reason": "etag-differs"}, "1 file"),
+        ({"which": "all"}, "5 files"),
     ],
 )
 def test_one_some_those_of_a_reason_or_all_are_looked_for(
@@ -80,12 +80,14 @@ def test_one_some_those_of_a_reason_or_all_are_looked_for(
         for name, value in form.items()
     }
     answer = olga.post(f"{BACKLOG}retry/", filled, headers={"HX-Request": "true", "HX-Target": "notices"})
-    assert f"Queued: {number} looked for now." in text(answer)
+    assert f"Checking {number} again now." in text(answer)
     assert AuditEvent.objects.filter(actor="olga", after__mirror="analytics-eu").count() == 1
 
 
 def test_nothing_selected_is_told(olga: Client, company: Any) -> None:
-    assert "Nothing was selected" in text(olga.post(f"{BACKLOG}retry/", {"which": "selected"}, follow=True))
+    assert "Nothing selected can be checked again" in text(
+        olga.post(f"{BACKLOG}retry/", {"which": "selected"}, follow=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,5 +125,5 @@ def test_a_thing_that_several_ranges_need_is_one_row_with_the_commits_that_wait_
     [shown] = page.context["page"].rows
     Blocker.objects.update(look_at=later)
     answer = olga.post("/mirrors/lake-eu/backlog/retry/", {"which": f"one-{shown.pk}"}, follow=True)
-    assert "1 thing is looked for now" in text(answer)
+    assert "Checking 1 file again now" in text(answer)
     assert not Blocker.objects.filter(look_at=later).exists()

@@ -42,7 +42,7 @@ def test_a_blocked_commit_says_what_it_lacks_and_what_to_do(olga: Client, compan
         "3 objects of",
         "have not reached eu-west-1. Check that the bucket replication from us-east-1 runs",
         "orders/day=2026-11-20/part-00017.parquet",
-        "9 ×",
+        "Attempts",
         "What blocks it 3",
         "Record copied",
         "+1.2 s",
@@ -111,7 +111,7 @@ def test_those_on_the_page_are_looked_for_now(olga: Client, company: Any) -> Non
     form = {"which": "selected", "thing": ids[:2], "back": page_of("nightly orders load")}
     answer = olga.post(f"{MIRROR}backlog/retry/", form, follow=True)
     assert answer.redirect_chain == [(page_of("nightly orders load"), 302)]
-    assert "Queued: 2 things are looked for now." in text(answer)
+    assert "Checking 2 files again now." in text(answer)
     assert Blocker.objects.get(pk=ids[0]).look_at < before == Blocker.objects.get(pk=ids[2]).look_at
 
 

@@ -14,10 +14,12 @@ from django.http import HttpResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from audit.models import AuditEvent
 from core.errors import Unreachable
 from core.types import ReplicationRule
 from mirrors.models import Mirror
 from rbac.models import User
+from tests.api import MIRRORS, Api
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment, deployment
 from tests.mirrors.views.test_pages import TYPED, text
@@ -63,7 +65,7 @@ def test_checks_are_said_while_one_types_and_nothing_is_made(olga: Client, lm: D
 def test_what_failed_comes_first_with_its_fix(olga: Client, lm: Deployment) -> None:
     said = text(part(olga, "preflight", storage_namespace="s3://src/lake/in"))
     assert re.search(r"\d of \d+ checks failed: see below for what to do", said)
-    order = ["overlaps the source's s3://src/lake", "Choose a place of its own", "in order", "nothing was stored"]
+    order = ["overlaps the source's s3://src/lake", "Choose a place of its own", "in order", "nothing has been changed"]
     assert [said.index(words) for words in order] == sorted(said.index(words) for words in order)
 
 
@@ -122,7 +124,7 @@ def test_the_cost_is_told_while_one_types(olga: Client, lm: Deployment) -> None:
         "all of them read",
     ):
         assert words in said
-    assert "more than" not in said and "nothing was stored" in said
+    assert "more than" not in said and "nothing has been changed" in said
     assert not Mirror.objects.exists() and lm.eu.calls == []
 
 
@@ -195,6 +197,31 @@ def test_check_without_scripts_keeps_what_was_typed_and_makes_nothing(olga: Clie
     assert not Mirror.objects.exists()
 
 
+def test_what_fails_is_asked_about_before_a_mirror_is_created(olga: Client, lm: Deployment) -> None:
+    lm.eu_store.bucket_versioning["dst"] = ""
+    answer = olga.post(NEW, TYPED)
+    page = answer.content.decode()
+    assert answer.status_code == 409 and "Create anyway" in page and "check failed" in text(answer)
+    assert not Mirror.objects.exists()
+    assert olga.post(NEW, TYPED | {"anyway": "1"}).status_code == 302
+    created = AuditEvent.objects.get(verb="create", subject="mirror/lake-eu")
+    assert "destination-versioning" in created.after["failed_checks"]
+
+
+def test_what_passes_is_created_at_once(olga: Client, lm: Deployment) -> None:
+    assert olga.post(NEW, TYPED).status_code == 302
+    assert "failed_checks" not in AuditEvent.objects.get(verb="create", subject="mirror/lake-eu").after
+
+
+def test_an_api_call_may_require_that_no_check_fails(api: Api, lm: Deployment) -> None:
+    body = {name: TYPED[name] for name in ("name", "region", "storage_namespace")}
+    lm.eu_store.bucket_versioning["dst"] = ""
+    status, told = api.call("POST", MIRRORS, body | {"require_checks": True})
+    assert status == 409 and "destination-versioning" in told["message"]
+    assert not Mirror.objects.exists()
+    assert api.call("POST", MIRRORS, body)[0] == 201
+
+
 def test_the_api_call_says_what_was_typed_and_can_be_pasted(olga: Client, lm: Deployment) -> None:
     words = call_of(
         part(olga, "preflight", storage_namespace="s3://dst/it's", exclude="tmp-*", source_region="eu-west-1")
@@ -219,8 +246,8 @@ def test_a_call_can_hold_whatever_was_typed(olga: Client, lm: Deployment, name: 
 def test_regions_are_shown_with_what_is_known_of_them(olga: Client) -> None:
     make_company()
     said = text(olga.get(NEW))
-    assert re.search(r"us-east-1 127.0.0.1:\d+ · 7 repositories mirrored from here, looked at \d+ s ago", said)
-    assert re.search(r"eu-west-1 127.0.0.1:\d+ · 7 mirrors there, looked at \d+ s ago", said)
+    assert re.search(r"us-east-1 127.0.0.1:\d+ · 7 repositories mirrored from here, checked \d+ s ago", said)
+    assert re.search(r"eu-west-1 127.0.0.1:\d+ · 7 mirrors there, checked \d+ s ago", said)
     assert "no mirror there yet" in said
 
 

@@ -201,9 +201,7 @@ def test_several_are_paused_and_resumed_at_once(olga: Client, company: Any, lm: 
 
 
 def test_several_are_looked_at_or_checked_and_who_refuses_is_named(olga: Client, company: Any, lm: Deployment) -> None:
-    assert "Queued: looked at now: lab-eu, orders-eu." in text(
-        change(olga, "sync", "orders-eu", "lab-eu", headers=HTMX)
-    )
+    assert "Syncing: lab-eu, orders-eu." in text(change(olga, "sync", "orders-eu", "lab-eu", headers=HTMX))
     said = text(change(olga, "validate", "fresh-eu", "models-eu", headers=HTMX))
     assert "checked again from its bytes: models-eu." in said
     assert "fresh-eu: 'fresh-eu' has no branch at a commit that is known" in said

@@ -25,7 +25,7 @@ from mirrors.urls import urlpatterns
 from rbac.models import User
 from tests.cast import person
 from tests.mirrors.factories import make_company
-from tests.mirrors.harness import Deployment, deployment
+from tests.mirrors.harness import Deployment, deployment, replicate_in_order
 from tests.mirrors.page_text import text
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -131,7 +131,7 @@ def test_an_opened_branch_shows_its_blockers_and_ladder(olga: Client, company: A
     for word in (
         "orders/day=2026-11-20/part-00017.parquet",
         "Missing",
-        "9 ×",
+        "Attempts",
         "nightly orders load",
         "waits for its ancestors",
     ):
@@ -191,7 +191,7 @@ def test_pages_are_not_kept_by_caches(olga: Client, company: Any) -> None:
 
 def test_unknown_is_a_dash(olga: Client, company: Any) -> None:
     part = olga.get("/mirrors/fresh-eu/", headers=HTMX).content.decode()
-    assert "source looked at —" in part
+    assert "source checked —" in part
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/nix/"])
@@ -230,10 +230,11 @@ def test_what_is_being_prepared_is_told_on_every_page(olga: Client, monkeypatch:
 
 
 def test_a_form_makes_a_mirror_and_says_so(olga: Client, lm: Deployment) -> None:
+    replicate_in_order(lm)
     answer = olga.post("/mirrors/new/", TYPED, follow=True)
     assert answer.redirect_chain == [("/mirrors/lake-eu/", 302)]
     assert "Mirror lake-eu created" in text(answer)
-    assert "New: the repository in eu-west-1 is being made." in text(answer)
+    assert "New: the repository in eu-west-1 is being created." in text(answer)
     assert AuditEvent.objects.filter(actor="olga", action="fs:MirrorRepository").exists()
 
 
@@ -267,14 +268,14 @@ def test_an_error_stands_beside_its_field_and_nothing_typed_is_lost(
 
 
 def test_a_taken_name_is_a_conflict_beside_the_name(olga: Client, lm: Deployment) -> None:
-    olga.post("/mirrors/new/", TYPED)
+    olga.post("/mirrors/new/", TYPED | {"anyway": "1"})
     answer = olga.post("/mirrors/new/", TYPED | {"storage_namespace": "s3://dst/other"})
     assert answer.status_code == 409
     assert "a mirror named 'lake-eu' exists" in text(answer)
 
 
 def test_a_namespace_in_use_is_a_conflict_beside_the_namespace(olga: Client, lm: Deployment) -> None:
-    olga.post("/mirrors/new/", TYPED)
+    olga.post("/mirrors/new/", TYPED | {"anyway": "1"})
     answer = olga.post("/mirrors/new/", TYPED | {"name": "other-eu"})
     assert answer.status_code == 409
     assert 'id="id_storage_namespace_error"' in answer.content.decode()
@@ -305,7 +306,7 @@ def test_sync_now_wakes_the_duties_and_says_queued(olga: Client, company: Any, l
     Duty.objects.update(due_at=Now() + timedelta(minutes=1))
     answer = olga.post("/mirrors/billing-us/sync/", follow=True)
     assert answer.redirect_chain == [("/mirrors/billing-us/", 302)]
-    assert "Queued: billing is looked at now" in text(answer)
+    assert "Syncing billing-us" in text(answer)
     assert Duty.objects.filter(due_at__lte=Now()).count() == 5
 
 
@@ -331,7 +332,7 @@ def test_an_action_leads_back_to_a_page_of_ours(
 def test_sync_now_answers_a_script_with_its_words_alone(olga: Client, company: Any, lm: Deployment) -> None:
     answer = olga.post("/mirrors/analytics-eu/sync/", headers={"HX-Request": "true"})
     assert answer.status_code == 200
-    assert "Queued" in text(answer)
+    assert "Syncing analytics-eu" in text(answer)
     assert "<html" not in answer.content.decode()
 
 
