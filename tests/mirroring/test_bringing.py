@@ -221,6 +221,25 @@ def test_while_copying_is_paused_nothing_is_brought_and_checks_go_on(lake: Deplo
     assert (lake.head(), mover(lake).brought) == (head, [])
 
 
+def test_a_change_of_limits_ends_the_check_at_work_and_the_next_one_has_them(lake: Deployment) -> None:
+    head = lake.lake.commit(files={"a": b"1"})
+    plain, seen = lake.run_check, list[int]()
+
+    def check(mirror: Mirror, work: Any, on_rows: Any) -> None:
+        seen.append(mirror.copy_workers)
+        Mirror.objects.update(copy_workers=2)
+        on_rows([])
+        plain(mirror, work, on_rows)
+
+    with (
+        mock.patch("deployment.wiring.check_jobs.run_check", check),
+        mock.patch("mirroring.validate.run_check.LIMITS_SECONDS", -1.0),
+    ):
+        lake.work()
+    assert seen[:2] == [16, 2]
+    assert lake.head() == head
+
+
 def test_42_native_to_managed_and_back_while_things_are_missing(lake: Deployment) -> None:
     Mirror.objects.update(object_replication="native")
     head = lake.lake.commit(files={"a": b"1", "b": b"2", "c": b"3"})
