@@ -11,11 +11,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from console import exports_summary
+from console.search.commit_everywhere import CommitPlace, commit_everywhere
 from core.errors import NotFound
 from core.text.phrases import Phrase, count, sentence
 from db import clock
 from mirrors.models import Commit, Mirror
-from mirrors.status.commit_everywhere import CommitPlace, commit_everywhere
 from mirrors.views.tabs import may_see
 from web.pages import whole_or_part
 
