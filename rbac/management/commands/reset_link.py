@@ -17,9 +17,7 @@ class Command(AccessCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username", metavar="USER")
-        parser.add_argument(
-            "--url", default="", help="address of LakeMirror, put before the link: https://lakemirror.example.com"
-        )
+        parser.add_argument("--url", default="", help="address of LakeMirror, such as https://lakemirror.example.com")
         parser.add_argument("--reason", default="", help="recorded in the audit log")
 
     def run(self, **options: Any) -> None:
