@@ -91,7 +91,7 @@ installations.see installations.test: POST installation_test
 
 some-mirror: GET api-alerts, GET notifications, GET metrics, GET api-overview, GET api-jobs, GET api-search
 some-mirror: GET api-all-mirrors, GET api-commit-regions, GET api-mirrors
-some-mirror: GET home, GET search, GET commit, GET jobs, GET mirrors, GET mirror_new, POST mirrors_change
+some-mirror: GET home, GET map, GET search, GET commit, GET jobs, GET mirrors, GET mirror_new, POST mirrors_change
 mirrors.see: GET api-job, GET api-job-log, GET api-mirror, GET api-branches
 mirrors.see: GET api-commits, GET api-commit, GET api-runs, GET api-run, GET api-promotions, GET api-tags, GET api-lag
 mirrors.see: GET api-metrics, GET api-gc-safety, GET api-loss, GET api-certificate, GET api-blockers
