@@ -35,6 +35,7 @@ STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (errors.NotSignedIn, HTTPStatus.UNAUTHORIZED),
     (errors.Archived, HTTPStatus.BAD_GATEWAY),
     (errors.Unauthenticated, HTTPStatus.BAD_GATEWAY),
+    (errors.NoBucket, HTTPStatus.NOT_FOUND),
     (errors.NotFound, HTTPStatus.NOT_FOUND),
     (errors.Conflict, HTTPStatus.CONFLICT),
     (errors.Fenced, HTTPStatus.CONFLICT),

@@ -36,7 +36,6 @@ ASKED = {
     "get_bucket_replication": "s3:GetReplicationConfiguration",
     "get_bucket_lifecycle_configuration": "s3:GetLifecycleConfiguration",
     "put_object": "s3:PutObject",
-    "upload_fileobj": "s3:PutObject",
 }
 """What AWS asks for at each call of the adapter (Service Authorization Reference, "Actions defined by Amazon S3")."""
 
