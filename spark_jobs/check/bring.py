@@ -217,15 +217,20 @@ class Bringer:
         try:
             return self.mover.read(uri)
         except Unbrought as unbrought:
-            if not unbrought.gone:
-                self._note_source(unbrought.error)
+            self._note_source(unbrought)
             raise unbrought.error from unbrought
 
-    def _note_source(self, error: LakeMirrorError) -> None:
+    def _note_source(self, unbrought: Unbrought) -> None:
+        """What concerns the source as a whole, of what it says of a range."""
         try:
-            self.source_refusals.of_key(error, What.RANGE)
+            if unbrought.gone:
+                self._require_source()
+            else:
+                self.source_refusals.of_key(unbrought.error, What.RANGE)
         except LakeMirrorError as failure:
             self.failure = self.failure or failure
+        except Unbrought as other:
+            self.failure = self.failure or other.error
 
     def write_range(self, range_id: str, data: bytes) -> str:
         """Writes a range's file and reads it back; gives why that could not be done, "" if it was. Raises Late."""

@@ -114,9 +114,11 @@ class KeptRanges:
 
 
 class FromSource(Protocol):
-    """Gives a range's file as the source has it. May raise what keeps it from that, or Late."""
+    """Gives a range's file as the source has it. May raise what keeps it from that, or Late; `failure` keeps it from
+    giving any."""
 
     late: bool
+    failure: LakeMirrorError | None
 
     def range_file(self, range_id: str) -> bytes: ...
 
@@ -172,11 +174,11 @@ class RangeReader:
         except Late:
             opened.late = True
             return None
-        except NotFound:
-            self._broken(opened, reason, f"{detail}; the source does not have it either")
-            return None
         except (FormatError, LakeMirrorError) as error:
-            self._broken(opened, reason, f"{detail}; it can't be copied: {error}")
+            failure = self._source.failure
+            gone = failure is None and isinstance(error, NotFound)
+            why = "the source does not have it either" if gone else f"it can't be copied: {failure or error}"
+            self._broken(opened, reason, f"{detail}; {why}")
             return None
         opened.unwritten = data
         return columns

@@ -187,6 +187,20 @@ def test_a_source_that_shows_nothing_at_all_proves_nothing_by_a_404(lake: Deploy
     assert Blocker.objects.count() == 0
 
 
+def test_nor_does_it_of_a_range(lake: Deployment) -> None:
+    head = lake.lake.commit(files={"a": b"1"})
+    metarange = lake.lake.repository.commits[head].metarange_id
+    everything = dict(lake.us_store.objects)
+    lake.eu_store.objects[f"{NAMESPACE}/_lakefs/{metarange}"] = everything[source_of(lake, f"_lakefs/{metarange}")]
+    lake.us_store.objects.clear()
+    lake.work(1)
+    assert "the source shows nothing below" in outcome()
+    assert not Blocker.objects.filter(detail__contains="does not have it either").exists()
+    lake.us_store.objects.update(everything)
+    lake.work(4)
+    assert lake.head() == head
+
+
 def test_an_object_that_only_the_source_refuses_is_its_own_matter(lake: Deployment) -> None:
     first = lake.lake.commit(files={"a": b"1", "b": b"2"})
     closed = source_of(lake, lake.lake.address_of(first, "a"))
