@@ -145,7 +145,11 @@ class FastObjectStore(S3ObjectStore):
         raise answer_error(answer.status, code, message, doing, self.where, wait, right)
 
     def _by_path(self, method: str, url: str, **options: Any) -> urllib3.BaseHTTPResponse:
-        """By a whole URL, urllib3 would take `..` in a key for a way upwards. A proxy may be in need of one."""
+        """By a whole URL, urllib3 would take `..` in a key for a way upwards. A proxy may be in need of one.
+
+        What a client compressed before it was stored comes as it lies there, whatever its content-encoding says.
+        """
+        options["decode_content"] = False
         if self._by_proxy:
             return self._http.request(method, url, **options)
         parts = urlsplit(url)

@@ -199,14 +199,20 @@ class Mover:
             upload_id = upload_id or self._uploads.start(uri, original.headers)
             if hashes:
                 parts = {}  # to hash the parts that others would have, all bytes are read
-            try:
+            with self._going_on(uri, upload_id):
                 for number, sent in self._send_parts(source, uri, upload_id, original, layout, parts, hashes):
                     parts[number] = sent
                 self._uploads.complete(uri, upload_id, parts)
-            except NotFound as error:
-                self._uploads.abort(uri, upload_id)
-                raise RemoteFailure(f"the upload to {uri} was given up by somebody else") from error
         return self._found(uri)
+
+    @contextmanager
+    def _going_on(self, uri: str, upload_id: str) -> Iterator[None]:
+        """A 404 of an upload that was begun is not one of the bucket: another task took it for a leftover."""
+        try:
+            yield
+        except NotFound as error:
+            self._uploads.abort(uri, upload_id)
+            raise RemoteFailure(f"the upload to {uri} was given up by somebody else") from error
 
     def _send_parts(
         self,
@@ -280,8 +286,9 @@ class Mover:
                 return self._uploads.copy(uri, upload_id, number, source, original.info.etag, span)
 
             lacking = [number for number in range(1, layout.count + 1) if number not in parts]
-            parts |= dict(zip(lacking, self._parts.map(copy, lacking), strict=True))
-            self._uploads.complete(uri, upload_id, parts)
+            with self._going_on(uri, upload_id):
+                parts |= dict(zip(lacking, self._parts.map(copy, lacking), strict=True))
+                self._uploads.complete(uri, upload_id, parts)
         return self._found(uri)
 
 

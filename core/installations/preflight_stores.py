@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from core.errors import Denied, LakeMirrorError, NotFound, Unauthenticated, Unreachable
 from core.installations.preflight import Check, CheckOutcome, failing, not_known
+from core.mirroring.content_proof import OWN_FILES
 from core.mirroring.rpo import in_words
 from core.types import ReplicationRule
 
@@ -14,7 +15,6 @@ CLOSE_SECONDS = 60
 SIGNATURE_SECONDS = 15 * 60
 """Stores refuse what was signed by a clock that is further off."""
 
-OWN_FILES = "_lakemirror/"
 SHOWN = 3
 
 

@@ -12,7 +12,8 @@ from enum import StrEnum
 
 from core.access.documents import Document, allow, policy_document, whole
 from core.access.policies import namespace_arn
-from core.installations.preflight_stores import OWN_FILES, bucket_of, prefix_of
+from core.installations.preflight_stores import bucket_of, prefix_of
+from core.mirroring.content_proof import OWN_FILES
 
 
 class Side(StrEnum):

@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 from core.errors import LakeMirrorError, RemoteFailure
 from core.installations.preflight import Check, CheckOutcome, not_known
-from core.installations.preflight_stores import OWN_FILES, bucket_of, prefix_of
+from core.installations.preflight_stores import bucket_of, prefix_of
+from core.mirroring.content_proof import OWN_FILES
 from core.text.phrases import count
 from core.text.sizes import size_in_words
 from core.types import ObjectInfo, ObjectVersion

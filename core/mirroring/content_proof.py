@@ -30,7 +30,9 @@ from core.mirroring.object_check import (
 )
 from core.types import ObjectInfo
 
-OWN_DESCRIPTOR = "_lakemirror/mirror.json"
+OWN_FILES = "_lakemirror/"
+"""Below it, in a mirror's namespace, lies what LakeMirror keeps there: no data of anybody's."""
+OWN_DESCRIPTOR = f"{OWN_FILES}mirror.json"
 """The file below a namespace by which a store is asked whether it answers us at all."""
 
 _OF_ENTRY = {Reason.SIZE, Reason.ETAG}
@@ -52,10 +54,15 @@ class Readable(Visible, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What came of it: a verdict that stands, or a note on how the object passed."""
+    """What came of it: a verdict that stands, or a note on how the object passed.
+
+    `only_here`: the destination's object differs from the source's, but has the entry's ETag, and the source's has not:
+    it may be the last one that is right.
+    """
 
     verdict: Verdict = None
     note: Note | None = None
+    only_here: bool = False
 
 
 def is_sampled(uri: str, share: float, seed: int) -> bool:
@@ -137,7 +144,7 @@ class Refusals:
     def _failure_of_another(self, failure: LakeMirrorError) -> LakeMirrorError | None:
         """What keeps the store from answering for a key that nobody has made, where the descriptor's failure may be
         that one's own matter."""
-        return self._failure_of(f"{self._namespace}/_lakemirror/{uuid4().hex}") if is_failure(failure) else failure
+        return self._failure_of(f"{self._namespace}/{OWN_FILES}{uuid4().hex}") if is_failure(failure) else failure
 
     def _failure_of(self, uri: str) -> LakeMirrorError | None:
         try:
@@ -182,13 +189,13 @@ class Prover:
         as_entry = judge_object(original, size=size, etag=etag, depth=Depth.ETAG) is None
         return Proof(note=Note.BY_CONTENT if as_entry else Note.ENTRY_DIFFERS)
 
-    def read(self, uri: str) -> Proof:
+    def read(self, uri: str, *, size: int, etag: str) -> Proof:
         """Read the object: its hash must be its ETag or, where that is none, the hash of the source's object."""
         try:
             info = self.store.head(uri)
             if info is None:
                 return Proof((Reason.MISSING, "not at the destination"))
-            return self._content(info, uri)
+            return self._content(info, uri, size=size, etag=etag)
         except _SourceSilent as error:
             return Proof((Reason.UNPROVEN, f"its content can't be compared: the source can't be asked ({error})"))
         except LakeMirrorError as error:
@@ -201,7 +208,8 @@ class Prover:
         refusals = self.refusals or Refusals(self.store, self.namespace)
         return Proof(refusals.of_object(uri, error))
 
-    def _content(self, info: ObjectInfo, uri: str) -> Proof:
+    def _content(self, info: ObjectInfo, uri: str, *, size: int, etag: str) -> Proof:
+        only_here = False
         if is_md5(info):
             whose, wanted = "its ETag is", info.etag
         else:
@@ -209,10 +217,13 @@ class Prover:
             if original is None:
                 return Proof(note=Note.NO_ORIGINAL)
             whose, wanted = "the source's have", self._hash_of(original, uri)
+            only_here = _has(info, size, etag) and not _has(original, size, etag)
         digest = self.store.md5(uri)
         if digest == wanted:
             return Proof()
-        return Proof((Reason.CONTENT, f"the bytes at the destination have the MD5 {digest}, {whose} {wanted}"))
+        told = f"the bytes at the destination have the MD5 {digest}, {whose} {wanted}"
+        told += "; the ETag at the destination is the commit's, the source's is not" if only_here else ""
+        return Proof((Reason.CONTENT, told), only_here=only_here)
 
     def _hash_of(self, original: ObjectInfo, uri: str) -> str:
         """The MD5 of the source's object, read only where its ETag doesn't tell."""
@@ -234,6 +245,12 @@ class Prover:
 
     def _original_uri(self, uri: str) -> str:
         return self.source_namespace + uri.removeprefix(self.namespace)
+
+
+def _has(info: ObjectInfo, size: int, etag: str) -> bool:
+    """Whether an object's own ETag is the entry's."""
+    known = bool(etag) and info.etag_is_content
+    return known and judge_object(info, size=size, etag=etag, depth=Depth.ETAG) is None
 
 
 class _SourceSilent(Exception):

@@ -262,7 +262,9 @@ def _judge_again(
     prover = Prover(destination, mirror.namespace, source.store, source.namespace)
     verdict = prover.appeal(verdict, info, uri, size=row.size or 0, etag=row.etag).verdict
     reads = row.must_read or row.reason in FOUND_BY_READING or is_sampled(uri, mirror.content_sample, seed=row.pk)
-    return prover.read(uri).verdict if verdict is None and mirror.depth == Depth.CONTENT and reads else verdict
+    if verdict is not None or mirror.depth != Depth.CONTENT or not reads:
+        return verdict
+    return prover.read(uri, size=row.size or 0, etag=row.etag).verdict
 
 
 def uri_of(namespace: str, row: Blocker) -> str:

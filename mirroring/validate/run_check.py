@@ -36,7 +36,7 @@ from spark_jobs.tasks import error_of
 MOST_KEYS = 500
 """A check that finds more problems of a range drops none that were known before."""
 FAILED = "failed"
-LIMITS = ("object_replication", "copying_paused", "copy_workers", "copy_bytes_per_second")
+LIMITS = ("copy_workers", "copy_bytes_per_second")
 LIMITS_SECONDS = 1.0
 log = logging.getLogger("lakemirror.checks")
 _CHECKED = [
@@ -83,7 +83,7 @@ def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
     try:
         _look(writer, small=small)
     except CopiedOtherwise:
-        log.info("%s: the limits of copying were changed: it goes on by the new ones", mirror.name)
+        log.info("%s: how it copies was changed: it goes on by that", mirror.name)
     except Stopped as error:
         _end(run, "stopped", error.message)
         raise
@@ -191,12 +191,13 @@ class CheckWriter:
                 self._write_ranges(ranges)
 
     def _follow_limits(self) -> None:
-        """Raises CopiedOtherwise after a change; asked once a second. What was brought by then is there."""
+        """Raises CopiedOtherwise after a change, or once the mirror brings nothing any more: it was switched, paused or
+        stopped, or its source frozen. Asked once a second. What was brought by then is there."""
         if not self.mirror.brings or time.monotonic() < self.limits_asked + LIMITS_SECONDS:
             return
         self.limits_asked = time.monotonic()
-        now = Mirror.objects.filter(pk=self.mirror.pk).values(*LIMITS).first()
-        if now != {name: getattr(self.mirror, name) for name in LIMITS}:
+        now = Mirror.objects.select_related("source").filter(pk=self.mirror.pk).first()
+        if now is None or not now.brings or any(getattr(now, name) != getattr(self.mirror, name) for name in LIMITS):
             raise CopiedOtherwise
 
     def is_stopped(self) -> bool:

@@ -17,7 +17,7 @@ from adapters.s3.mover import PARTS_AT_ONCE, PUT_WHOLE, Mover
 from core.bringing import Side, Unbrought, is_bringable
 from core.errors import Conflict, Full, Invalid, LakeMirrorError, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
-from core.mirroring.content_proof import Proof, Refusals
+from core.mirroring.content_proof import OWN_FILES, Proof, Refusals
 from core.mirroring.object_check import Reason, What
 from core.types import ObjectInfo
 from spark_jobs.check.presence import Expected, Looker
@@ -113,8 +113,9 @@ class Bringer:
         self.mover.close()
 
     def can_bring(self, proof: Proof, entry: Expected) -> bool:
-        """Whether it is missing or wrong, and lies below the namespace: what is imported lies where it lies."""
-        return is_bringable(proof.verdict) and entry.uri.startswith(f"{self._namespace}/")
+        """Whether it is missing or wrong, and lies below the namespace: what is imported lies where it lies. What has
+        the commit's ETag here alone is not written over."""
+        return is_bringable(proof.verdict) and not proof.only_here and entry.uri.startswith(f"{self._namespace}/")
 
     # --- objects ------------------------------------------------------------------------------------------------------
 
@@ -148,6 +149,8 @@ class Bringer:
             return entry, Brought(_told(proof, f"copying stopped: {self.failure.message}"))
         if self.late:
             return entry, Brought(proof, late=True)
+        if self._is_reserved(entry):
+            return entry, Brought(_told(proof, "it is not copied: files of lakeFS and LakeMirror themselves lie there"))
         try:
             info = self.mover.bring(self._source + entry.uri.removeprefix(self._namespace), entry.uri, entry.size)
             self._refused = 0
@@ -160,6 +163,12 @@ class Bringer:
         except LakeMirrorError as error:  # of the look at what was brought
             self.failure = self.failure or error
             return entry, Brought(proof)
+
+    def _is_reserved(self, entry: Expected) -> bool:
+        """Whoever may stage an entry names its address: by that nobody puts metadata, or what LakeMirror keeps here to
+        prove the mirror by, in place of what is there."""
+        address = entry.uri.removeprefix(f"{self._namespace}/")
+        return address.startswith((f"{self.settings.metadata_prefix}/", OWN_FILES))
 
     def _why(self, proof: Proof, unbrought: Unbrought) -> Brought:
         """What is told of an object that could not be brought; notes what concerns a store as a whole."""

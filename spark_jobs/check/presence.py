@@ -122,7 +122,7 @@ class Looker:
             proof = prover.appeal(proof.verdict, info, entry.uri, size=entry.size, etag=entry.etag)
         if proof.verdict or proof.note is Note.BY_CONTENT or not self._is_read(entry):
             return proof
-        content = prover.read(entry.uri)
+        content = prover.read(entry.uri, size=entry.size, etag=entry.etag)
         return content if content != Proof() or proof.note is Note.BY_SIZE else proof
 
     def _glance(self, uris: Iterable[str]) -> tuple[dict[str, Seen], set[str]]:

@@ -3,6 +3,7 @@ names one with its keys (`http://key:secret@127.0.0.1:7480`)."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import time
@@ -18,8 +19,9 @@ import pytest
 from adapters.s3 import mover
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.mover import Mover
+from adapters.s3.multipart import Uploads
 from core.bringing import Side, Unbrought
-from core.errors import NotFound, RemoteFailure
+from core.errors import NoBucket, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
 from tests.s3_double import KEYS, running_moto
 
@@ -96,6 +98,35 @@ def test_an_object_keeps_its_bytes_its_etag_and_its_headers(place: Place, key: s
     assert (info.size, info.etag) == (len(data), etag) == (there["ContentLength"], there["ETag"].strip('"'))
     assert {name: there[name] for name in told} == told
     assert place.bytes_there(key) == data
+
+
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("sizes", [[], [6 * MIB, 6 * MIB]], ids=["whole", "parts"])
+def test_what_a_client_has_compressed_comes_as_it_lies_there(place: Place, sizes: list[int], within: bool) -> None:
+    data, told = gzip.compress(os.urandom(sum(sizes) - 4096 if sizes else 1000)), {"ContentEncoding": "gzip"}
+    key = f"page-{len(sizes)}-{within}.gz"
+    parts = [*sizes[:-1], len(data) - sum(sizes[:-1])] if sizes else []
+    etag = place.upload(key, data, *parts, **told) if sizes else place.put(key, data, **told)
+    info = place.bring(key, len(data), within=within)
+    assert (info.size, info.etag) == (len(data), etag)
+    assert place.there(key)["ContentEncoding"] == "gzip"
+    assert place.bytes_there(key) == data
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_an_upload_that_somebody_else_gave_up_says_nothing_of_the_bucket(place: Place, within: bool) -> None:
+    """Two tasks that copy one object: the second one takes the first one's upload for a leftover."""
+    data, key = os.urandom(10 * MIB), f"shared-{within}"
+    etag = place.upload(key, data, 5 * MIB, 5 * MIB)
+
+    def given_up(uploads: Uploads, uri: str, upload_id: str, *_: Any) -> None:
+        uploads.abort(uri, upload_id)
+        raise NotFound("404 NoSuchUpload")  # moto answers 500
+
+    with mock.patch.object(Uploads, "complete", given_up), pytest.raises(Unbrought) as caught:
+        place.bring(key, len(data), within=within)
+    assert (caught.value.side, type(caught.value.error)) == (Side.DESTINATION, RemoteFailure)
+    assert place.bring(key, len(data), within=within).etag == etag
 
 
 @pytest.mark.parametrize("within", [False, True])
@@ -186,7 +217,7 @@ def test_a_bucket_that_is_not_there_is_the_destinations(place: Place) -> None:
         one = place.mover(within=within)
         with pytest.raises(Unbrought) as caught:
             one.bring(f"s3://{place.source}/fine", "s3://no-such-bucket-here/fine", 4)
-        assert (caught.value.side, type(caught.value.error), caught.value.gone) == (Side.DESTINATION, NotFound, False)
+        assert (caught.value.side, type(caught.value.error), caught.value.gone) == (Side.DESTINATION, NoBucket, False)
 
 
 def test_bytes_that_are_not_the_sources_are_not_written(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -14,7 +15,7 @@ from core.types import ObjectInfo
 from deployment.config_sections import StoreCredentials
 from deployment.reader import Secret
 from jobs.models import Duty
-from mirrors.models import Blocker, Coverage, Mirror, Run
+from mirrors.models import Blocker, Coverage, Mirror, Repository, Run
 from tests.fakes import FakeMover
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
@@ -238,6 +239,59 @@ def test_a_change_of_limits_ends_the_check_at_work_and_the_next_one_has_them(lak
         lake.work()
     assert seen[:2] == [16, 2]
     assert lake.head() == head
+
+
+@pytest.mark.parametrize("change", ["paused", "stopped", "frozen"])
+def test_a_check_at_work_copies_no_further_once_the_mirror_may_not(lake: Deployment, change: str) -> None:
+    lake.lake.commit(files={"a": b"1"})
+    plain = lake.run_check
+
+    def check(mirror: Mirror, work: Any, on_rows: Any) -> None:
+        if change == "frozen":
+            Repository.objects.update(frozen_reason="another repository")
+        else:
+            Mirror.objects.update(**{"copying_paused": True} if change == "paused" else {"state": "stopped"})
+        on_rows([])
+        plain(mirror, work, on_rows)
+
+    with (
+        mock.patch("deployment.wiring.check_jobs.run_check", check),
+        mock.patch("mirroring.validate.run_check.LIMITS_SECONDS", -1.0),
+    ):
+        lake.work(1)
+    assert mover(lake).brought == []
+
+
+@pytest.mark.parametrize("file", ["_lakemirror/mirror.json", "_lakefs/retention/gc/rules/config.json"])
+def test_an_entry_can_t_name_a_file_of_the_mirror_s_own_to_be_written_over(lake: Deployment, file: str) -> None:
+    """Who may stage an entry names its address, below the source's namespace; who may write there, its bytes."""
+    own = lake.eu_store.objects.setdefault(f"{NAMESPACE}/{file}", b"what is here already")
+    lake.lake.commit(files={"a": b"1"})
+    lake.us_store.objects[source_of(lake, file)] = b"what somebody would like to be here"
+    lake.lake.describe("a", address=file, size=35, etag=hashlib.md5(b"what somebody would like to be here").hexdigest())
+    lake.work()
+    assert lake.eu_store.objects[f"{NAMESPACE}/{file}"] == own
+    blocker = Blocker.objects.get(kind="object")
+    assert blocker.address == file and "it is not copied" in blocker.detail
+
+
+def test_what_only_the_mirror_has_right_is_not_written_over(lake: Deployment) -> None:
+    """The source's object was overwritten; the copy, in parts, still has the ETag of the commit."""
+    Mirror.objects.update(depth="content")
+    lake.lake.commit(files={"a": b"12345"})
+    lake.lake.describe("a", address="data/large", etag="e" * 32)
+    lake.us_store.objects[source_of(lake, "data/large")] = b"wrong"
+    uri, plain = f"{NAMESPACE}/data/large", lake.eu_store.head
+    lake.eu_store.objects[uri] = b"right"
+
+    def in_parts(asked: str) -> ObjectInfo | None:
+        info = plain(asked)
+        return info._replace(etag="e" * 32 + "-2") if info and asked == uri else info
+
+    with mock.patch.object(lake.eu_store, "head", in_parts):
+        lake.work()
+    assert lake.eu_store.objects[uri] == b"right"
+    assert "the ETag at the destination is the commit's" in Blocker.objects.get(kind="object").detail
 
 
 def test_42_native_to_managed_and_back_while_things_are_missing(lake: Deployment) -> None:

@@ -46,8 +46,8 @@ def appeal(here: Store, there: Store, *, size: int = 10, etag: str = MD5, reason
     return prover.appeal((reason, "differs"), here.info, HERE, size=size, etag=etag)
 
 
-def read(here: Store, there: Store) -> Proof:
-    return Prover(here, "s3://dst/lake", there, "s3://src/lake").read(HERE)
+def read(here: Store, there: Store, *, etag: str = MD5) -> Proof:
+    return Prover(here, "s3://dst/lake", there, "s3://src/lake").read(HERE, size=10, etag=etag)
 
 
 def test_what_the_source_has_too_passes_with_a_note() -> None:
@@ -107,6 +107,22 @@ def test_content_without_an_md5_is_held_against_the_source_s(etag: str, encrypti
     verdict = read(Store(HERE, b"SOME BYTES", etag, encryption), there).verdict
     assert verdict and verdict[0] is Reason.CONTENT
     assert there.read == 0  # its own ETag is an MD5
+
+
+@pytest.mark.parametrize(
+    ("recorded", "etag", "encryption", "only_here"),
+    [
+        ("e" * 32, "e" * 32 + "-2", "", True),
+        ("e" * 32, "e" * 32, "aws:kms", False),
+        (MD5, "e" * 32 + "-2", "", False),
+        ("0" * 32, "e" * 32 + "-2", "", False),
+        ("", "e" * 32 + "-2", "", False),
+    ],
+    ids=["here", "not known", "at the source", "nowhere", "not recorded"],
+)
+def test_what_may_be_the_last_one_that_is_right(recorded: str, etag: str, encryption: str, only_here: bool) -> None:
+    proof = read(Store(HERE, b"SOME BYTES", etag, encryption), Store(THERE, BYTES), etag=recorded)
+    assert proof.verdict and (proof.verdict[0], proof.only_here) == (Reason.CONTENT, only_here)
 
 
 def test_content_that_nothing_can_be_held_against_is_told() -> None:
