@@ -160,7 +160,7 @@ def _mirrors(
     for reading in readings:
         mirror = reading.mirror
         subject = f"mirror/{mirror.name}"
-        told = f"{reading.state.word}: {reading.sentence}"
+        told = _with_state(reading.state.word, reading.sentence)
         seen.standings[subject] = Standing(told, sure=reading.state not in UNSURE, mirror=mirror.pk)
         kind = OF_MIRRORS.get(reading.state)
         if kind is None:
@@ -214,7 +214,7 @@ def _exports(seen: Observation, readings: Sequence[ExportSummary]) -> None:
     for reading in readings:
         export, told = reading.export, reading.told
         subject = f"export/{export.pk}"
-        words = f"{told.word}: {told.sentence}"
+        words = _with_state(told.word, str(told.sentence))
         seen.standings[subject] = Standing(words, told.state not in UNSURE_EXPORT, export.succeeded_at)
         kind = OF_EXPORTS.get(told.state)
         if kind is None:
@@ -228,6 +228,11 @@ def _exports(seen: Observation, readings: Sequence[ExportSummary]) -> None:
             export=export.pk,
         )
         seen.troubles.append(trouble)
+
+
+def _with_state(word: str, told: str) -> str:
+    """A sentence after the state that it explains, unless it begins with that itself."""
+    return told if told.startswith(f"{word}: ") else f"{word}: {told}"
 
 
 def by_key(troubles: Sequence[Trouble]) -> Mapping[tuple[str, str], Trouble]:

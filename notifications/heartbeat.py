@@ -7,7 +7,7 @@ that has a URL, by its row of `Deployment`: another one may not say that this on
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from adapters import webhooks
 from core.errors import LakeMirrorError
@@ -22,8 +22,6 @@ from notifications import rounds
 
 DUTY = "heartbeat"
 SECONDS = 60.0
-WATCHED_WITHIN = timedelta(minutes=2)
-"""A look at what is wrong that came to its end has to be no older."""
 
 
 def look_round() -> None:
@@ -63,6 +61,5 @@ def _missing(controller_seen_at: datetime, now: datetime) -> Iterator[str]:
     for queue in queue_readings(now):
         if queue.name in (home.worker_queue, home.spark_queue) and queue.silent:
             yield f"the queue {queue.name} has no worker"
-    looked = Duty.objects.filter(kind=rounds.DUTY, subject=rounds.SUBJECT, succeeded_at__gt=now - WATCHED_WITHIN)
-    if not looked.exists():
+    if not rounds.looked_lately(now):
         yield "nobody has looked for what is wrong for two minutes"

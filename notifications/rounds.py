@@ -14,6 +14,7 @@ from db import clock
 from deployment import config
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
+from jobs.models import Duty
 from notifications import outbox
 from notifications.conditions import Observation, Trouble, by_key, observe
 from notifications.models import Alert
@@ -23,6 +24,8 @@ SECONDS = 10.0
 SUBJECT = 1
 KEPT_FOR = timedelta(days=90)
 """So long alerts are kept after they closed."""
+LOOKED_WITHIN = timedelta(minutes=2)
+"""A look that came to its end has to be no older to say anything about now."""
 AT_A_TIME = 100
 _TOLD_ANEW = ["sentence", "remedy", "link", "name", "region", "cause", "seen_at", "gone"]
 
@@ -35,6 +38,11 @@ def look_round() -> None:
 def needed(regions: list[str]) -> list[int]:
     """Any deployment may take it up."""
     return [SUBJECT]
+
+
+def looked_lately(now: datetime) -> bool:
+    """Whether somebody knows what is wrong at this moment: a look came to its end."""
+    return Duty.objects.filter(kind=DUTY, subject=SUBJECT, succeeded_at__gt=now - LOOKED_WITHIN).exists()
 
 
 def watch(lease: Lease) -> DutyOutcome:

@@ -20,6 +20,9 @@ from console.metrics.prometheus import gauges
 from core.mirroring.states import State
 from db import clock
 from installations.models import Contact
+from jobs.models import Duty
+from notifications import rounds
+from tests.cast import person
 from tests.exports.test_beside import WHOLE
 from tests.exports.test_pages import HEAD, OLD, an_export
 from tests.mirrors.factories import fail, make_company
@@ -64,8 +67,10 @@ def given(db: None) -> dict[str, set[str]]:
     Contact.objects.update_or_create(region="us-east-1", service="lakefs", defaults=failing)
     late = {"behind_of": f"{HEAD}:{OLD}", "behind_commits": 2, "behind_since": now, "last_success_ref": OLD}
     an_export("good", name="daily", state="exported-successfully", **WHOLE | late)
+    Duty.objects.create(kind=rounds.DUTY, subject=rounds.SUBJECT, queue="q", due_at=now, succeeded_at=now)
+    viewer = person("scraper", "Viewers")
     labels: dict[str, set[str]] = defaultdict(set)
-    for family in text_string_to_metric_families("".join(gauge.text() for gauge in gauges())):
+    for family in text_string_to_metric_families("".join(gauge.text() for gauge in gauges(viewer))):
         labels[family.name] |= {name for sample in family.samples for name in sample.labels}
     return labels | {"up": {"job", "instance"}}
 
