@@ -60,7 +60,7 @@ def test_the_list_is_filtered_and_several_mirrors_are_changed(plain: Page, compa
     plain.get_by_label("Order", exact=True).select_option("name")
     plain.get_by_role("button", name="Show").click()
     here = plain.url
-    verbs = {"Pause": "paused", "Resume": "resumed", "Sync now": "looked at", "Validate": "checked again"}
+    verbs = {"Pause": "paused", "Resume": "resumed", "Sync now": "Syncing", "Validate": "checked again"}
     for name, told in verbs.items():
         plain.get_by_role("checkbox", name="Choose models-eu").check()
         plain.get_by_role("checkbox", name="Choose orders-eu").check()
@@ -127,7 +127,7 @@ def test_settings_are_saved_once_it_is_said_what_becomes_of_branches(plain: Page
     plain.get_by_label("Lag target, in seconds").fill("900")
     plain.get_by_role("button", name="Save").click()
     expect(plain.get_by_role("alert")).to_contain_text("1 branch at the mirror would not be mirrored any more")
-    plain.get_by_label("Branches that are no longer mirrored").select_option("keep")
+    plain.get_by_label("Branches no longer selected").select_option("keep")
     answers.clear()
     press(plain, "Save", "Settings saved")
     expect(plain.get_by_label("Lag target, in seconds")).to_have_value("900")
@@ -142,11 +142,11 @@ def test_the_backlog_is_chosen_from_and_retried(plain: Page, company: Any, answe
     here = plain.url
     assert "prefix=orders" in here and "reason=" in here
     thing = Blocker.objects.get(path__endswith="part-00018.parquet")
-    press(plain, f"Retry {thing.path}", "1 thing is looked for now")
+    press(plain, f"Retry {thing.path}", "Checking 1 file again now.")
     plain.get_by_role("checkbox", name="part-00017.parquet").check()
-    press(plain, "Retry selected", "1 thing is looked for now")
+    press(plain, "Retry selected", "Checking 1 file again now.")
     for name in ("Retry all of this reason", "Retry all"):
-        press(plain, name, "3 things are looked for now")
+        press(plain, name, "Checking 3 files again now.")
         expect(plain).to_have_url(here)
     assert redirected(answers)
 
@@ -154,7 +154,7 @@ def test_the_backlog_is_chosen_from_and_retried(plain: Page, company: Any, answe
 def test_a_commit_is_put_first_and_what_it_lacks_retried(plain: Page, company: Any, answers: Any) -> None:
     plain.goto(MIRROR)
     plain.locator(".state-cell").get_by_role("link").first.click()
-    press(plain, "Retry now", "3 things are looked for now")
+    press(plain, "Retry now", "Checking 3 files again now.")
     press(plain, "Prioritise", "are copied and checked before all else")
     expect(plain.locator(".actions")).to_have_text("Goes first")
     assert redirected(answers)
