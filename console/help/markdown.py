@@ -111,7 +111,8 @@ def _name_row(row: Token, first: Token, section: str, anchors: _Anchors) -> None
 
 
 def _tables_for_narrow_screens(tokens: list[Token]) -> list[Token]:
-    """Each cell names its column, for a row is stacked on a narrow screen; a head that says nothing is left out."""
+    """Each cell names its column, for a row is stacked on a narrow screen; a head that says nothing is left out, and
+    a column's empty head is none."""
     kept: list[Token] = []
     heads: list[str] = []
     column = 0
@@ -120,6 +121,8 @@ def _tables_for_narrow_screens(tokens: list[Token]) -> list[Token]:
             heads = []
         elif token.type == "th_open":
             heads.append(_plain(tokens[place + 1]))
+            if not heads[-1]:
+                token.tag = tokens[place + 2].tag = "td"
         elif token.type == "tr_open":
             column = 0
         elif token.type == "td_open":

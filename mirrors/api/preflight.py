@@ -121,10 +121,10 @@ def _plan(request: Request, repository: str, name: str) -> Plan | None:
     """What the parameters tell of a mirror that is to be made; None where they tell nothing of one."""
     given = request.query_params
     tags = one_of(request, "tags", ("true", "false")) == "true"
+    replication = one_of(request, "object_replication", tuple(ObjectReplication))
     place = {field: given.get(field, "") for field in ("region", "storage_namespace")}
     if not any(place.values()):
         return None
-    replication = one_of(request, "object_replication", tuple(ObjectReplication))
     managed = replication == ObjectReplication.MANAGED
     origin = {"source_repository": repository, "source_region": source_region(request)}
     return Plan(**origin, name=name, tags=tags, managed=managed, **place)

@@ -82,7 +82,7 @@ def test_a_missing_bucket_is_told_made_and_repaired_by_four_clicks(olga: Page, w
     expect(state).to_have_text("New")
     w.work(2)
     expect(state).to_have_text("Failed")
-    expect(olga.locator("p.sentence")).to_contain_text("the bucket 'absent' does not exist. Make it, then repair")
+    expect(olga.locator("p.sentence")).to_contain_text("bucket 'absent' does not exist. Create it, then click Repair")
     expect(olga.get_by_role("region", name="Status file")).to_contain_text("It could not be written.")
     w.client.create_bucket(Bucket="absent")
     olga.get_by_role("button", name="Repair").click()

@@ -108,6 +108,8 @@ def test_anchors_are_those_of_github_and_rows_have_theirs() -> None:
 
 def test_a_head_without_words_is_left_out() -> None:
     assert "<thead>" not in render("# A\n\n| | |\n|---|---|\n| x | y |\n", str).html
+    half = render("# A\n\n| works when | |\n|---|---|\n| x | y |\n", str).html
+    assert "<th>works when</th>\n<td></td>" in half and half.count("<th>") == 1
 
 
 def test_a_search_finds_sections_by_all_their_words_headings_first() -> None:

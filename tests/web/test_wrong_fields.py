@@ -53,6 +53,8 @@ def right(shape: dict[str, Any]) -> Any:
         return shape["enum"][0]
     if shape.get("pattern", "").startswith("^[0-9a-f]"):
         return "0" * 64
+    if shape.get("format") == "date-time":
+        return "2026-11-25T12:00:00Z"
     kind = min(types_of(shape) - {"null"}, default="string")
     return {"array": [right(schema_of(shape["items"]))]}.get(kind) if kind == "array" else _EMPTY[kind]
 
