@@ -59,7 +59,7 @@ def test_what_blocks_a_mirror_is_opened_and_help_with_it(olga: Page, company: An
     olga.goto(MIRROR)
     press(olga, "Help: what this means and what to do")
     olga.wait_for_url("**/help/guide/troubleshooting/#*")
-    press(olga, "help-q")
+    reach(olga, "help-q")
     olga.keyboard.type("replication rule")
     olga.keyboard.press("Enter")
     expect(olga.locator(".hits li").first).to_be_visible()
