@@ -148,7 +148,7 @@ def test_what_is_installed_is_up_to_date(db: None) -> None:
 def test_a_policy_of_an_earlier_version_is_updated_by_a_click_and_a_command(owner: User, client: Client) -> None:
     operators = installed_before()
     [old] = old_policies()
-    assert (old.name, old.lacks, old.edited) == ("Operators", ("fs:AcknowledgeAlert",), False)
+    assert (old.name, old.lacks, old.edited) == ("Operators", ("fs:AcknowledgeAlert", "fs:ManageMaintenance"), False)
     client.force_login(owner)
     page = client.get("/access/policies/").content.decode()
     assert "Built-in policies of an earlier version" in page and "fs:AcknowledgeAlert" in page
@@ -161,7 +161,7 @@ def test_a_policy_of_an_earlier_version_is_updated_by_a_click_and_a_command(owne
     installed_before()
     out = StringIO()
     call_command("update_policies", stdout=out)
-    assert out.getvalue() == "Operators: updated, now also allows fs:AcknowledgeAlert\n"
+    assert out.getvalue() == "Operators: updated, now also allows fs:AcknowledgeAlert, fs:ManageMaintenance\n"
     assert old_policies() == []
 
 
@@ -172,7 +172,7 @@ def test_a_policy_that_people_edited_stays_as_it_is(
     operators = installed_before(*more, resource=resource)
     edited = operators.statement
     [old] = old_policies()
-    assert old.edited and old.lacks == ("fs:AcknowledgeAlert",)
+    assert old.edited and old.lacks == ("fs:AcknowledgeAlert", "fs:ManageMaintenance")
     assert "it was edited, so it stays as it is" in old.sentence
     client.force_login(owner)
     page = client.get("/access/policies/").content.decode()

@@ -298,4 +298,4 @@ def test_an_authorization_service_that_gives_such_a_name_lets_nobody_in(there: E
 def test_the_users_page_says_by_whose_keys_they_come(client: Client, owner: User) -> None:
     lakefs_user(There("us-east-1", "ann", 7))
     client.force_login(owner)
-    assert "by keys of the lakeFS in us-east-1" in client.get("/access/users/ann@us-east-1/").content.decode()
+    assert "with lakeFS keys of us-east-1" in client.get("/access/users/ann@us-east-1/").content.decode()

@@ -106,7 +106,7 @@ def test_214_no_tile_says_that_nothing_is_missed(lm: Deployment) -> None:
     mirrored(lm, a=b"1")
     nobody_checks()
     told = {tile.name: tile.below for tile in summary.tiles([listed()], [], None, clock.now())}
-    assert told["Waiting to arrive"] == "as far as anybody has looked"
+    assert told["Waiting to arrive"] == "as of the last check"
 
 
 def test_214_a_commit_was_readable_when_that_was_checked(lm: Deployment) -> None:
