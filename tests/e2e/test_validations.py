@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.spark]
 
 
 def test_a_deeper_check_on_demand_reads_every_object(caught_up: World) -> None:
-    with mock.patch("mirrors.services.validations.rbac.require"):
+    with mock.patch("mirrors.services.validations.require_operation", return_value=("fs:OperateMirror", "*")):
         asked = validation_ask(actor="system:tests", mirror=Mirror.objects.get(), branch="main", depth=Depth.CONTENT)
     caught_up.work()
     asked.refresh_from_db()

@@ -46,7 +46,8 @@ def mirrored(lm: Deployment, branch: str = "main", **files: Any) -> str:
 
 
 def change(**settings: Any) -> None:
-    with mock.patch("mirrors.services.settings.rbac.require"):
+    either = mock.patch("mirrors.services.rights.rbac.require_any", return_value=("fs:OperateMirror", "*"))
+    with mock.patch("mirrors.services.settings.rbac.require"), either:
         mirror_update(actor="system:tests", mirror=Mirror.objects.get(), changes=settings)
 
 
