@@ -55,6 +55,7 @@ def make_repository(name: str = "lake", *, region: str = "us-east-1", now: datet
 
 def make_mirror(name: str, source: Repository, *, region: str = "eu-west-1", now: datetime, **more: Any) -> Mirror:
     """An active mirror, created yesterday and validated two minutes ago."""
+    created_at = more.pop("created_at", now - timedelta(days=1))
     defaults = {
         "storage_namespace": f"s3://lake-{region}/{name}",
         "state": Mirror.State.ACTIVE,
@@ -63,7 +64,7 @@ def make_mirror(name: str, source: Repository, *, region: str = "eu-west-1", now
         "destination_looked_at": now - timedelta(seconds=5),
     }
     mirror = Mirror.objects.create(name=name, source=source, region=region, **(defaults | more))
-    mirror.created_at = now - timedelta(days=1)
+    mirror.created_at = created_at
     mirror.save(update_fields=["created_at"])
     return mirror
 
@@ -246,9 +247,9 @@ def make_company(now: datetime | None = None) -> dict[str, Mirror]:
     now = now or datetime.now(UTC)
     with transaction.atomic():
         mirrors = company(now, _make_company)
-        Mirror.objects.update(created_at=now - timedelta(days=1))  # rows that are made again get today's
-    for mirror in mirrors.values():
-        mirror.created_at = now - timedelta(days=1)
+        for mirror in mirrors.values():  # rows that are made again get today's
+            mirror.created_at = now if mirror.state == Mirror.State.CREATING else now - timedelta(days=1)
+            mirror.save(update_fields=["created_at"])
     return mirrors
 
 
@@ -361,9 +362,9 @@ def _archive(now: datetime) -> Mirror:
 
 
 def _fresh(now: datetime) -> Mirror:
-    """New: its repository is being made."""
+    """New: it was created just now, and its repository is being made."""
     source = make_repository("fresh", now=now, looked_at=None)
-    return make_mirror("fresh-eu", source, now=now, state=Mirror.State.CREATING, last_validated_at=None)
+    return make_mirror("fresh-eu", source, now=now, created_at=now, state=Mirror.State.CREATING, last_validated_at=None)
 
 
 def _orders(now: datetime) -> Mirror:

@@ -73,13 +73,17 @@ def reading() -> MirrorStatus:
     return mirror_status(Mirror.objects.get())
 
 
-def told_later(side: str) -> str:
-    """What the page says when one side could not be asked for five minutes."""
+PERMANENT = (Unauthenticated, Denied)
+"""What no further try mends: somebody has to grant the right."""
+
+
+def told_later(side: str, error: LakeMirrorError | None = None) -> str:
+    """What the page says when one side could not be asked for five minutes: Failed where it refused."""
     later = datetime.now(UTC) + timedelta(minutes=5)
     if side == "eu":
         Repository.objects.update(looked_at=later)
     known = mirror_status(Mirror.objects.get(), later)
-    assert known.state is State.UNKNOWN
+    assert known.state is (State.FAILED if isinstance(error, PERMANENT) else State.UNKNOWN)
     return known.sentence
 
 
@@ -142,7 +146,7 @@ def test_an_installation_that_refuses_is_named_and_work_goes_on_after_it(
     installation.failing = Every(error)
     lm.work(2)
     assert (lm.head(), Repository.objects.get().frozen_reason) == (a, "")
-    assert str(error) in told_later(side)
+    assert str(error) in told_later(side, error)
     installation.failing = {}
     lm.work(2)
     assert (lm.head(), reading().state) == (b, State.UP_TO_DATE)
@@ -188,7 +192,8 @@ def test_a_store_that_takes_none_of_our_own_files_holds_up_no_commit_and_is_told
     with mock.patch.object(lm.eu_store, "put", side_effect=error):
         mirrored(lm, b=b"2")
         lm.work(2)
-        assert (reading().state, reading().reason_code) == (State.RETRYING, "manage_failed")
+        state = State.FAILED if isinstance(error, PERMANENT) else State.RETRYING
+        assert (reading().state, reading().reason_code) == (state, "manage_failed")
         assert "main is up to date" in reading().sentence
         assert error.message in reading().sentence
     lm.work(1)

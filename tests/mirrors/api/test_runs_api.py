@@ -55,7 +55,7 @@ def asked(api: Api, number: object) -> Any:
 
 
 def test_a_run_that_ended_tells_how_it_went(api: Api, mirror: Mirror, at_nine: None) -> None:
-    run = ended(mirror, requests=7, problems=2)
+    run = ended(mirror, requests=7, problems=2, lacking=5, copied=3, copied_bytes=1200)
     assert asked(api, run.pk) == {
         "id": run.pk,
         "job": "check",
@@ -70,6 +70,9 @@ def test_a_run_that_ended_tells_how_it_went(api: Api, mirror: Mirror, at_nine: N
         "looked_up": 40,
         "requests": 7,
         "problems": 2,
+        "lacking": 5,
+        "copied": 3,
+        "copied_bytes": 1200,
         "entries_per_second": 300.0,
         "eta": None,
         "as_of": "2026-11-21T09:16:34.000Z",

@@ -44,14 +44,15 @@ def promoted(lm: Deployment) -> str:
 
 
 def held_back(lm: Deployment, *, seconds: float) -> str:
-    """A commit that waits for an object, and was first seen some seconds ago; the mirror watches for longer."""
+    """A commit that waits for an object, and was first seen some seconds ago; the mirror is there, and watches, for
+    longer: lag counts from its creation at the earliest."""
     commit = lm.lake.commit(files={"late": b"object"})
     lm.arrive(lm.lake.address_of(commit, "late"))
     lm.work(1)
     seen = clock.now() - timedelta(seconds=seconds)
     Candidate.objects.filter(commit__sha=commit).update(seen_at=seen)
     Candidate.objects.exclude(commit__sha=commit).update(seen_at=seen - timedelta(days=3))
-    Mirror.objects.update(watched_since=seen - timedelta(days=2))
+    Mirror.objects.update(created_at=seen - timedelta(days=4), watched_since=seen - timedelta(days=2))
     promote(lm)
     return commit
 
