@@ -516,7 +516,7 @@ def test_a_mirror_is_made_with_tags_by_the_form(lm: Deployment, owner: User) -> 
     client = Client()
     client.force_login(owner)
     typed = {"source_repository": "lake", "source_region": "us-east-1", "name": "lake-eu", "region": "eu-west-1"}
-    client.post("/mirrors/new/", typed | {"storage_namespace": NAMESPACE, "tags": "on"})
+    client.post("/mirrors/new/", typed | {"storage_namespace": NAMESPACE, "tags": "on", "anyway": "1"})
     assert Mirror.objects.get().tags
 
 
