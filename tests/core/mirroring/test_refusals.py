@@ -192,7 +192,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("refusal", "reason"), REFUSALS)
 def test_an_object_that_is_not_given_out_is_a_problem_when_it_is_read(refusal: LakeMirrorError, reason: Reason) -> None:
-    verdict = prover(refusal, "e" * 32).read(OBJECT).verdict
+    verdict = prover(refusal, "e" * 32).read(OBJECT, size=10, etag="e" * 32).verdict
     assert verdict and verdict[0] is reason
 
 
@@ -206,7 +206,7 @@ def test_a_mismatch_that_only_its_bytes_would_settle_is_told_as_what_keeps_them(
 
 
 def test_an_imported_object_that_is_not_given_out_can_not_be_reached() -> None:
-    verdict = prover(Denied("no"), "e" * 32).read(FAR).verdict
+    verdict = prover(Denied("no"), "e" * 32).read(FAR, size=10, etag="e" * 32).verdict
     assert verdict and verdict[0] is Reason.UNREACHABLE
 
 
@@ -214,11 +214,11 @@ def test_proofs_share_what_was_asked() -> None:
     store = Store()
     refusals = Refusals(store, NAMESPACE)
     for _ in range(3):
-        prover(Denied("no"), "e" * 32, refusals).read(OBJECT)
+        prover(Denied("no"), "e" * 32, refusals).read(OBJECT, size=10, etag="e" * 32)
     assert store.asked == [DESCRIPTOR]
 
 
 @pytest.mark.parametrize("failure", [NotSent("x"), Unauthenticated("x")])
 def test_a_store_that_fails_proves_nothing(failure: LakeMirrorError) -> None:
     with pytest.raises(type(failure)):
-        prover(failure, "e" * 32).read(OBJECT)
+        prover(failure, "e" * 32).read(OBJECT, size=10, etag="e" * 32)
