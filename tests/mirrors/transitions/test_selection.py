@@ -522,7 +522,8 @@ def test_the_form_of_a_new_mirror_asks_which_branches(lm: Deployment, olga: Clie
     typed["storage_namespace"] = NAMESPACE
     refused = olga.post("/mirrors/new/", typed | {"exclude": "main"}).content.decode()
     assert "can&#x27;t be excluded" in refused
-    olga.post("/mirrors/new/", typed | {"include": " release-* \r\n\r\nhot-*", "exclude": "tmp-*\n"})
+    chosen = {"include": " release-* \r\n\r\nhot-*", "exclude": "tmp-*\n", "anyway": "1"}
+    olga.post("/mirrors/new/", typed | chosen)
     assert Mirror.objects.get().selected == {"include": ["release-*", "hot-*"], "exclude": ["tmp-*"]}
     mirrored(lm, "dev", d=b"1")
     page = olga.get("/mirrors/lake-eu/").content.decode()
