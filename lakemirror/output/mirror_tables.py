@@ -54,7 +54,10 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
     source = f"{mirror['source_repository']} in {mirror['source_region']}"
     figures = (
         ("Worst lag", _lag_words(mirror)),
-        ("Not yet mirrored", count(sum(branch["pending_commits"] for branch in _staying(mirror)), "commit")),
+        (
+            "Behind",
+            f"{count(sum(branch['pending_commits'] for branch in _staying(mirror)), 'commit')}, summed over branches",
+        ),
         ("Source", f"{source}, checked {ago(mirror['source_looked_at'], as_of)}"),
         ("Mirror", f"{mirror['id']} in {mirror['region']}, checked {ago(mirror['destination_looked_at'], as_of)}"),
         ("Namespace", mirror["storage_namespace"]),

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Sum
+from django.db.models import Count, Min, Sum
 
 from core.bringing import ObjectReplication
 from core.mirroring.repair_plan import Group, Plan, plan_repair
 from mirrors.models import Commit, Mirror
 from mirrors.queries.missing import OPEN_COMMITS, TROUBLED, Commits, blockers_of, open_rows
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import blockers_retry
+from mirrors.services.backlog import things_retry
 from mirrors.services.priority import mirror_prioritise
 
 
@@ -47,14 +47,17 @@ def commit_repair(*, actor: Any, mirror: Mirror, commit: Commit) -> Repaired:
     Raises Denied. Once more is the same again: what has arrived meanwhile is looked for no more.
     """
     with transaction.atomic():
-        number = blockers_retry(actor=actor, mirror=mirror, commit=commit.sha)
+        number = things_retry(actor=actor, mirror=mirror, commit=commit.sha)
         row = mirror_prioritise(actor=actor, mirror=mirror, commit=commit.sha)
         first = mirror.commits.filter(pk=row.pk, urgency__gt=0).exists()
     return Repaired(number, first)
 
 
 def _groups(mirror: Mirror, commit: Commit) -> list[Group]:
-    rows = blockers_of(mirror, commit=commit.sha).order_by().values("kind", "reason", "gone_at_source")
+    """Each thing once, however many ranges need it."""
+    same = ("kind", "key", "reason", "gone_at_source")
+    firsts = blockers_of(mirror, commit=commit.sha).order_by().values(*same).annotate(first=Min("pk")).values("first")
+    rows = mirror.blockers.filter(pk__in=firsts).order_by().values("kind", "reason", "gone_at_source")
     counted = rows.annotate(number=Count("pk"), bytes=Sum("size")).order_by("-number", "kind", "reason")
     return [Group(**row) for row in counted]
 

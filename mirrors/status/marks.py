@@ -38,7 +38,7 @@ _WORDS = {
     Kind.FORCE: "Moved by force",
     Kind.OTHERS: "Changed by others",
 }
-_FORCED = {Why.REPAIRED: "put back", Why.UNDONE: "uncommitted changes undone", Why.REWOUND: "moved as the source was"}
+_FORCED = {Why.REPAIRED: "put back", Why.UNDONE: "uncommitted changes undone", Why.REWOUND: "reset, as at the source"}
 _OTHERS = {
     Why.FOREIGN: "moved by somebody",
     Why.BACK: "moved back: by somebody, a restore or a late call",

@@ -67,6 +67,20 @@ def test_a_dry_run_tells_who_brings_what_and_changes_nothing(api: Api, company: 
     assert not AuditEvent.objects.filter(actor="olga").exists()
 
 
+def test_an_object_that_several_ranges_need_is_one_object(api: Api, company: Any) -> None:
+    row = Blocker.objects.filter(mirror=company["analytics-eu"], reason="missing", kind="object").first()
+    assert row is not None
+    before = repair(api, "nightly orders load", {"dry_run": True})[1]
+    commit = MirrorCommit.objects.get(mirror=row.mirror, commit__sha=sha_of("nightly orders load"))
+    row.pk, row.holder_id = None, "f" * 64
+    row.save()
+    commit.waits_for = [*commit.waits_for, row.holder_id]
+    commit.save()
+    after = repair(api, "nightly orders load", {"dry_run": True})[1]
+    assert (after["steps"], after["requests"]) == (before["steps"], before["requests"])
+    assert repair(api, "nightly orders load")[1]["blockers"] == 5
+
+
 def test_records_that_are_still_to_be_copied_are_ours_to_bring(api: Api, company: Any) -> None:
     plan = repair(api, "week 12", {"dry_run": True})[1]
     assert [(step["way"], step["number"]) for step in plan["steps"]] == [("copied", 4)]

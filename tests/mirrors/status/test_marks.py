@@ -69,7 +69,7 @@ def test_moves_by_force_and_by_others_are_told_and_plain_ones_are_not(mirror: Mi
     for why, hours in (("advanced", 5), ("moved-by-somebody", 4), ("put-back", 3), ("source-moved", 2)):
         Promotion.objects.create(mirror=mirror, branch="main", to_commit="a" * 64, why=why, at=ago(hours))
     assert [(kind, words) for kind, words, _, _ in told(mirror)] == [
-        ("force", "main: moved as the source was"),
+        ("force", "main: reset, as at the source"),
         ("force", "main: put back"),
         ("others", "main: moved by somebody"),
     ]
