@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from core.replication.facts import Attempts, SourceObject, StoreKind
 from core.types import (
     BranchHead,
     Commit,
@@ -75,3 +76,12 @@ class ObjectStore(Protocol):
     def replication_rules(self, bucket_uri: str) -> Sequence[ReplicationRule]: ...  # NotFound: no such bucket
     def lifecycle_rules(self, bucket_uri: str) -> Sequence[LifecycleRule]: ...  # NotFound: no such bucket
     def clock_ahead(self, bucket_uri: str) -> float: ...  # of our clock, in seconds
+
+
+class Replication(Protocol):
+    """What a source's store tells of the copies that it makes by itself. May raise what ObjectStore may."""
+
+    def kind(self, bucket_uri: str) -> StoreKind: ...  # whose replication it is
+    def rules(self, bucket_uri: str) -> Sequence[ReplicationRule]: ...  # NotFound: no such bucket
+    def attempts(self, bucket_uri: str) -> Mapping[str, Attempts]: ...  # by target bucket; none where it keeps no count
+    def stands(self, uri: str) -> SourceObject | None: ...  # None: a definite 404; Invalid: by its writer's key alone

@@ -105,6 +105,10 @@ class ReplicationRule:
     """Deletions without a version go along."""
     priority: int = 0
     """Of rules for one object and one destination, the highest decides."""
+    kms: bool = False
+    """Objects that are encrypted by AWS KMS go along."""
+    existing: bool = False
+    """What was written before the rule goes along some time (MinIO)."""
 
 
 @dataclass(frozen=True, slots=True)

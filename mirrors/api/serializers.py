@@ -21,6 +21,7 @@ from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.source_moves import FirstSync
 from db import clock
 from mirrors.status.mirror import MirrorStatus, branch_json
+from mirrors.status.replication import replication_json
 from web.serializers import Body, TrueOrFalse, rfc3339
 
 
@@ -158,6 +159,7 @@ def mirror_json(reading: MirrorStatus) -> dict[str, Any]:
         "selected_branches": settings["branches"] | {"left_out": reading.left_out},
         "copied_objects": mirror.copied,
         "copied_bytes": mirror.copied_bytes,
+        "replication": replication_json(mirror),
         "history": mirror.history,
         "status": reading.state.word,
         "reason_code": reading.reason_code,

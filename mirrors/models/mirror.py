@@ -96,6 +96,10 @@ class Mirror(models.Model):
         help_text="rules of garbage collection as last read at both sides: core/mirroring/explain/gc_rules.py",
     )
     gc_rules_at = models.DateTimeField(null=True, help_text="when they were last asked for")
+    replication = models.JSONField(
+        null=True,
+        help_text="what keeps the stores' replication, by causes: mirrors/transitions/causes.py; null: nothing",
+    )
     last_validated_at = models.DateTimeField(null=True)
     destination_looked_at = models.DateTimeField(null=True, help_text="last look at the branches there")
     resumed_at = models.DateTimeField(
