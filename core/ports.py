@@ -14,6 +14,7 @@ from core.types import (
     ObjectInfo,
     ObjectVersion,
     Page,
+    PresignedUrl,
     RecordOutcome,
     ReplicationRule,
     RepositoryInfo,
@@ -69,6 +70,7 @@ class ObjectStore(Protocol):
     def md5(self, uri: str) -> str: ...  # of the content, read piece by piece; NotFound
     def head(self, uri: str) -> ObjectInfo | None: ...  # None: a definite 404
     def proxies(self, uri: str) -> bool | None: ...  # would it show others another site's object? None: it has its own
+    def presigned(self, uri: str, seconds: int) -> PresignedUrl: ...  # whoever has it may read; asks nobody
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]: ...  # keys ascending, whole keys within the bucket
     def list_versions(self, prefix_uri: str) -> Iterator[ObjectVersion]: ...  # current ones alone; in that order too
     def put(self, uri: str, data: bytes) -> None: ...

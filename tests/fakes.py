@@ -36,6 +36,7 @@ from core.types import (
     ObjectInfo,
     ObjectVersion,
     Page,
+    PresignedUrl,
     RecordOutcome,
     ReplicationRule,
     RepositoryInfo,
@@ -97,6 +98,10 @@ class FakeStore:
 
     def proxies(self, uri: str) -> bool | None:
         return None if self.head(uri) is not None else uri in self.elsewhere
+
+    def presigned(self, uri: str, seconds: int) -> PresignedUrl:
+        url = f"http://store/{uri.removeprefix('s3://')}?X-Amz-Expires={seconds}&X-Amz-Signature=zq-signature"
+        return PresignedUrl(url, datetime.now(UTC) + timedelta(seconds=seconds))
 
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]:
         self._check()
