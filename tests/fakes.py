@@ -222,6 +222,15 @@ class FakeMover:
         self.brought.append(uri)
         return ObjectInfo(uri.split("/", 3)[3], len(data), hashlib.md5(data).hexdigest())
 
+    def allow(self, seconds: float) -> None:
+        """It has all the time that `limit` leaves."""
+
+    def pace(self, bytes_per_second: float, objects_per_second: float) -> None:
+        """It takes no time."""
+
+    def stop(self) -> None:
+        self.limit = 0
+
     def close(self) -> None:
         """Nothing is under way."""
 

@@ -79,8 +79,10 @@ def _copied_by(mirror: dict[str, Any]) -> str:
     if mirror["object_replication"] != "managed":
         return "the stores (native)"
     paused = ", paused" if mirror["copying_paused"] else ""
-    limit = mirror["bytes_per_second"]
-    pace = f", at most {size(limit)}/s" if limit else ""
+    limits = [f"{size(mirror['bytes_per_second'])}/s"] if mirror["bytes_per_second"] else []
+    if mirror.get("objects_per_second"):  # a server of an earlier version has none
+        limits.append(f"{count(mirror['objects_per_second'], 'object')}/s")
+    pace = f", at most {' and '.join(limits)}" if limits else ""
     return f"LakeMirror (managed){paused}, {count(mirror['workers'], 'object')} at once{pace}"
 
 

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from core.bringing import (
     LEAST_BYTES_PER_SECOND,
     MOST_BYTES_PER_SECOND,
+    MOST_OBJECTS_PER_SECOND,
     MOST_WORKERS,
     ObjectReplication,
 )
@@ -96,6 +97,13 @@ class MirrorSettings(Body):
         source="copy_bytes_per_second",
         min_value=LEAST_BYTES_PER_SECOND,
         max_value=MOST_BYTES_PER_SECOND,
+        allow_null=True,
+        required=False,
+    )
+    objects_per_second = Whole(
+        source="copy_objects_per_second",
+        min_value=1,
+        max_value=MOST_OBJECTS_PER_SECOND,
         allow_null=True,
         required=False,
     )

@@ -70,6 +70,7 @@ class Mirror(models.Model):
         default=DEFAULT_WORKERS, db_default=DEFAULT_WORKERS, help_text="objects that are brought at once"
     )
     copy_bytes_per_second = models.BigIntegerField(null=True, help_text="at most so many are brought; null: any number")
+    copy_objects_per_second = models.IntegerField(null=True, help_text="at most so many are brought; null: any number")
     copied = models.BigIntegerField(default=0, db_default=0, help_text="objects that were brought so far")
     copied_bytes = models.BigIntegerField(default=0, db_default=0)
     rpo_seconds = models.IntegerField(null=True, help_text="how late a branch may be; null: core.mirroring.rpo")
