@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -16,6 +17,7 @@ from core.installations.outages import Service
 from core.mirroring.states import NOT_KNOWN, State
 from core.notifications.kinds import OF_EXPORTS, OF_MIRRORS, AlertKind
 from core.notifications.lifecycle import Condition, Standing
+from core.pauses import Pause
 from core.text.phrases import sentence
 from deployment import config
 from exports.models import Export
@@ -68,7 +70,9 @@ def observe(now: datetime) -> Observation:
     _queues(seen, queues)
     _deployments(seen)
     _mirrors(seen, readings, causes, {queue.name for queue in queues if queue.silent})
-    _exports(seen, export_statuses(list(Export.objects.filter(deleting=False)), now))
+    exports = export_statuses(list(Export.objects.filter(deleting=False)), now)
+    _exports(seen, exports)
+    _pauses(seen, readings, exports, now)
     return seen
 
 
@@ -228,6 +232,37 @@ def _exports(seen: Observation, readings: Sequence[ExportSummary]) -> None:
             export=export.pk,
         )
         seen.troubles.append(trouble)
+
+
+# --- pauses -----------------------------------------------------------------------------------------------------------
+
+
+def _pauses(
+    seen: Observation, mirrors: Sequence[MirrorStatus], exports: Sequence[ExportSummary], now: datetime
+) -> None:
+    """Subjects of their own: that a mirror is resumed is known also while nobody knows how it is doing."""
+    for one in mirrors:
+        mirror, subject = one.mirror, f"mirror/{one.mirror.name}/pause"
+        words = _with_state(one.state.word, one.sentence)
+        seen.standings[subject] = Standing(words, mirror=mirror.pk)
+        if one.paused_too_long:
+            about = {"name": mirror.name, "link": reverse("mirror", args=[mirror.name]), "mirror": mirror.pk}
+            kind = AlertKind.MIRROR_PAUSED_TOO_LONG
+            seen.troubles.append(_overdue(kind, subject, mirror.pause, now, region=mirror.region, **about))
+    for each in exports:
+        export, subject = each.export, f"export/{each.export.pk}/pause"
+        seen.standings[subject] = Standing(_with_state(each.told.word, str(each.told.sentence)))
+        if each.paused_too_long:
+            about = {"name": f"{export.repository} · {export.branch}", "export": export.pk}
+            kind, link = AlertKind.EXPORT_PAUSED_TOO_LONG, reverse("export", args=[export.pk])
+            seen.troubles.append(_overdue(kind, subject, export.pause, now, link=link, region=export.region, **about))
+
+
+def _overdue(kind: AlertKind, subject: str, pause: Pause | None, now: datetime, **about: Any) -> Trouble:
+    pause = pause or Pause()
+    told = str(pause.overdue(about["name"], now))
+    condition = Condition(kind=kind, subject=subject, sentence=told, since=pause.until)
+    return Trouble(condition=condition, remedy=kind.remedy, **about)
 
 
 def _with_state(word: str, told: str) -> str:

@@ -41,9 +41,11 @@ class AlertKind(StrEnum):
     MIRROR_FAILED = "mirror-failed"
     MIRROR_FROZEN = "mirror-frozen"
     MIRROR_STOPPED = "mirror-stopped"
+    MIRROR_PAUSED_TOO_LONG = "mirror-paused-too-long"
     EXPORT_STOPPED = "export-stopped"
     EXPORT_FAILED = "export-failed"
     EXPORT_DRIFTED = "export-drifted"
+    EXPORT_PAUSED_TOO_LONG = "export-paused-too-long"
 
     @property
     def severity(self) -> Severity:
@@ -68,7 +70,15 @@ class AlertKind(StrEnum):
         return _REMEDIES[self]
 
 
-_WARNINGS = frozenset({AlertKind.MIRROR_LATE, AlertKind.MIRROR_UNKNOWN, AlertKind.QUEUE_LATE})
+_WARNINGS = frozenset(
+    {
+        AlertKind.MIRROR_LATE,
+        AlertKind.MIRROR_UNKNOWN,
+        AlertKind.MIRROR_PAUSED_TOO_LONG,
+        AlertKind.EXPORT_PAUSED_TOO_LONG,
+        AlertKind.QUEUE_LATE,
+    }
+)
 _AT_ONCE = frozenset({AlertKind.MIRROR_DAMAGED, AlertKind.MIRROR_TAMPERED, AlertKind.EXPORT_DRIFTED})
 _REMEDIES = {
     AlertKind.REGION_DOWN: "Check the region's servers and the network between.",
@@ -84,9 +94,11 @@ _REMEDIES = {
     AlertKind.MIRROR_FAILED: "Open the mirror: its page says what refuses it.",
     AlertKind.MIRROR_FROZEN: "Open the mirror: its source is not the one that it was made of.",
     AlertKind.MIRROR_STOPPED: "Open the mirror: its page says what stopped it.",
+    AlertKind.MIRROR_PAUSED_TOO_LONG: "Click Resume on the mirror's page, or give the pause another end there.",
     AlertKind.EXPORT_STOPPED: "Delete the export, or export another branch instead.",
     AlertKind.EXPORT_FAILED: "Mend what is named, then click Repair on the export's page.",
     AlertKind.EXPORT_DRIFTED: "Click Repair drift on the export's page.",
+    AlertKind.EXPORT_PAUSED_TOO_LONG: "Click Resume on the export's page, or give the pause another end there.",
 }
 
 OF_MIRRORS = {
