@@ -18,6 +18,7 @@ from jobs.lease import DutyOutcome, Lease
 from mirroring.validate import on_demand as validations
 from mirroring.validate.bring_asked import bring_asked
 from mirroring.validate.bring_metaranges import Brought, planned, range_ids, read_at_source, write_whole
+from mirroring.validate.bringing_order import next_to_bring
 from mirroring.validate.recheck import look_again
 from mirroring.validate.resolve_doubt import resolve_doubts
 from mirroring.validate.reverify import has_more, verify
@@ -119,8 +120,13 @@ def _next_rows(mirror: Mirror, lease: Lease) -> list[MirrorCommit]:
 
     After a failure it is the others' turn: what can't be checked must not keep everything else from it.
     """
-    urgent = mirror.commits.unjudged().urgent()[:BATCH] if not lease.duty.failures else ()
-    return list(urgent) or list(mirror.commits.unjudged()[:BATCH])
+    if lease.duty.failures:
+        return list(mirror.commits.unjudged()[:BATCH])
+    if urgent := list(mirror.commits.unjudged().urgent()[:BATCH]):
+        return urgent
+    if mirror.brings:
+        return next_to_bring(mirror, BATCH, alone=bool(lease.attempt % 2))
+    return list(mirror.commits.unjudged()[:BATCH])
 
 
 def _try_checks(mirror: Mirror, checks: list[RangeCheck], lease: Lease) -> LakeMirrorError | None:

@@ -55,6 +55,7 @@ _NEWER_SETTINGS = {
     "copy_workers": DEFAULT_WORKERS,
     "copy_bytes_per_second": None,
     "copy_objects_per_second": None,
+    "branch_priority": [],
 }
 """Those that descriptors of earlier versions don't have, as they were then."""
 
@@ -88,6 +89,7 @@ class Descriptor:
     copy_workers: int
     copy_bytes_per_second: int | None
     copy_objects_per_second: int | None
+    branch_priority: list[str]
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -119,6 +121,7 @@ def describe(mirror: Mirror) -> Descriptor:
         copy_workers=mirror.copy_workers,
         copy_bytes_per_second=mirror.copy_bytes_per_second,
         copy_objects_per_second=mirror.copy_objects_per_second,
+        branch_priority=mirror.branch_priority,
     )
 
 
@@ -154,6 +157,7 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "copy_workers": descriptor.copy_workers,
             "copy_bytes_per_second": descriptor.copy_bytes_per_second,
             "copy_objects_per_second": descriptor.copy_objects_per_second,
+            "branch_priority": descriptor.branch_priority,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -189,6 +193,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         copy_workers=_within(settings, "copy_workers", 1, MOST_WORKERS),
         copy_bytes_per_second=_limit(settings, "copy_bytes_per_second", LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND),
         copy_objects_per_second=_limit(settings, "copy_objects_per_second", 1, MOST_OBJECTS_PER_SECOND),
+        branch_priority=_texts(settings, "branch_priority", 256),
     )
 
 

@@ -199,6 +199,7 @@ def _copying(descriptor: Descriptor) -> dict[str, Any]:
         "copy_workers": descriptor.copy_workers,
         "copy_bytes_per_second": descriptor.copy_bytes_per_second,
         "copy_objects_per_second": descriptor.copy_objects_per_second,
+        "branch_priority": list(descriptor.branch_priority),
     }
 
 
