@@ -131,7 +131,7 @@ def test_what_was_missed_a_moment_ago_is_on_its_way_and_not_blocked() -> None:
         ("size-differs", "object_size_differs", "has another size in eu-west-1"),
         ("etag-differs", "object_etag_differs", "has other content in eu-west-1"),
         ("archived", "object_archived", "is archived in eu-west-1"),
-        ("unreadable", "object_unreadable", "is refused by the store of eu-west-1"),
+        ("unreadable", "object_unreadable", "can't be read in eu-west-1, whose store returns other objects"),
         ("imported", "object_imported", "is imported and lies outside"),
     ],
 )
@@ -166,7 +166,11 @@ def test_what_is_gone_at_both_sides_says_so_and_what_to_do() -> None:
         ("range", "range-damaged", "a range file of a1b2c3d4 is damaged in eu-west-1"),
         ("metarange", "metarange-missing", "the metarange of a1b2c3d4 has not reached eu-west-1"),
         ("range", "range-archived", "a range file of a1b2c3d4 is archived in eu-west-1"),
-        ("metarange", "metarange-unreadable", "the metarange of a1b2c3d4 is refused by the store of eu-west-1"),
+        (
+            "metarange",
+            "metarange-unreadable",
+            "the metarange of a1b2c3d4 can't be read in eu-west-1, whose store returns other objects",
+        ),
     ],
 )
 def test_files_of_metadata_are_named_by_what_they_are(kind: str, reason: str, words: str) -> None:
@@ -272,7 +276,7 @@ def test_what_is_refused_twice_has_failed_and_needs_somebody() -> None:
     late = behind(oldest_seen_at=ago(minutes=2))
     verdict = judge(mirror(late, failing=(denied,)))
     assert (verdict.state, verdict.reason_code) == (State.FAILED, "copy_failed")
-    assert "fs:CreateCommit). It is tried again, and goes on once that is changed." in str(verdict.sentence)
+    assert "fs:CreateCommit). It is retried, and continues once that is fixed." in str(verdict.sentence)
     once = replace(denied, failures=1)
     assert judge(mirror(late, failing=(once,))).state is State.RETRYING
     on_its_way = behind(oldest_seen_at=ago(seconds=3))
