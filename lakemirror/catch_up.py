@@ -10,7 +10,7 @@ from lakemirror.errors import No
 from lakemirror.output.formatting import moment
 from lakemirror.wait import Look
 
-ASIDE = ("Deleted at source", "Not mirrored")
+ASIDE = ("Gone at source", "Not mirrored")
 """Branches in these states follow nothing."""
 STUCK = ("Stopped", "Frozen")
 STUCK_WHILE_BEHIND = ("Failed",)

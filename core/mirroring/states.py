@@ -102,5 +102,5 @@ _STAGE_WORDS = {
     Stage.PAST: "Earlier",
     Stage.HEAD: "Mirror head",
     Stage.CHECKING: "Validating",
-    Stage.GONE: "Missing on both sides",
+    Stage.GONE: "Gone at source",
 }

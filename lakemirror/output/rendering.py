@@ -14,7 +14,7 @@ _COLOURS = {
     "red": ("Stopped", "Frozen", "Failed", "Tampered", "Damaged", "Blocked", "Late"),
     "yellow": ("Unknown", "Retrying", "Source rewound", "Not proven"),
     "blue": ("Syncing", "Validating"),
-    "dim": ("Paused", "New", "Not mirrored", "Deleted at source"),
+    "dim": ("Paused", "New", "Not mirrored", "Gone at source"),
     "green": ("Up to date",),
 }
 _WORST_FIRST = [status for statuses in _COLOURS.values() for status in statuses]

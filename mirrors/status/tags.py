@@ -107,11 +107,11 @@ def _read(
 def _status(mirror: Mirror, source: SourceTag | None, mirror_tag: MirrorTag | None, standing: Mapping[str, str]) -> str:
     together = source is not None and mirror_tag is not None and _commit_at_mirror(mirror_tag) == _named(source) != ""
     if mirror_tag is not None and mirror_tag.stray and not together:
-        return "Not created by this mirror"
+        return "Not made by this mirror"
     if not mirror.tags:
         return "Not mirrored"
     if source is None:
-        return "Deleted at source"
+        return "Gone at source"
     if together:
         return standing[_named(source)]
     if mirror_tag is not None and mirror_tag.commit_id and mirror_tag.stands_at is not None:

@@ -51,7 +51,7 @@ def test_what_the_source_got_since_is_not_waited_for(server: StandIn, run: Termi
 
 def test_a_branch_that_is_not_there_yet_is_waited_for(server: StandIn, run: Terminal) -> None:
     new = a_branch("new", mirror_head=None, pending_commits=1, oldest_pending_seen_at=LOOKED, status="Syncing")
-    aside = a_branch("old", mirror_head=None, status="Deleted at source")
+    aside = a_branch("old", mirror_head=None, status="Gone at source")
     begun = a_mirror(source_looked_at=LOOKED, branches=[a_branch(), new, aside])
     status, _, told = sync(server, run, begun, a_mirror(source_looked_at=LOOKED))
     assert status == 0 and "1 of 2" in told
