@@ -66,4 +66,4 @@ def state_of(failing: DutyFacts | None) -> State:
 def tell_unreachable(mirror: MirrorFacts) -> Phrase:
     """A sentence on why the source could not be looked at."""
     error = mirror.look_error.rstrip(".")
-    return sentence(f"{mirror.source_region} could not be read: {error}. Retrying; the mirror keeps what it has")
+    return sentence(f"polling {mirror.source_region} failed: {error}. Retrying; the mirror keeps what it has")

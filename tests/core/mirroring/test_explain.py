@@ -265,9 +265,7 @@ def test_a_step_that_keeps_failing_is_told_though_all_branches_are_up_to_date(
     failing = DutyFacts(kind=kind, failures=failures, outcome="the store is full")
     verdict = judge(mirror(branch(), failing=(failing,)))
     assert verdict.state is state
-    assert ("failed 3 times in a row (the store is full). It is tried again." in str(verdict.sentence)) == (
-        failures > 2
-    )
+    assert ("failed 3 times in a row (the store is full). Retrying." in str(verdict.sentence)) == (failures > 2)
     assert "up to date" in str(verdict.sentence)
 
 
@@ -408,7 +406,7 @@ def test_an_old_look_at_the_source_makes_everything_unknown() -> None:
 def test_an_unreachable_source_is_named_with_its_error() -> None:
     verdict = judge(mirror(branch(), looked_at=ago(minutes=4), look_error="no answer within 10 s."))
     assert verdict.reason_code == "source_unreachable"
-    assert "The look at us-east-1 failed: no answer within 10 s." in str(verdict.sentence)
+    assert "Polling us-east-1 failed: no answer within 10 s." in str(verdict.sentence)
 
 
 def test_an_old_look_at_the_destination_makes_everything_unknown() -> None:
@@ -424,7 +422,7 @@ def test_an_old_look_at_the_destination_tells_why_promote_could_not_look() -> No
     ]
     verdict = judge(mirror(branch(), destination_looked_at=ago(minutes=4), failing=duties))
     assert (verdict.state, verdict.reason_code) == (State.UNKNOWN, "destination_unreachable")
-    assert "The last try failed: 403. It is tried again." in str(verdict.sentence)
+    assert "The last try failed: 403. Retrying." in str(verdict.sentence)
 
 
 def test_the_destination_is_looked_at_as_often_as_promote_runs() -> None:
