@@ -47,7 +47,7 @@ def validate(lease: Lease) -> DutyOutcome:
     """
     mirror = mirror_duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
-        return DutyOutcome("the mirror has no repository to look into")
+        return DutyOutcome("the mirror has no repository yet")
     with lease.keep_alive():  # however slowly the stores answer: what was done is done anew where the lease was lost
         return _round(mirror, lease)
 
@@ -143,7 +143,7 @@ def _try_checks(mirror: Mirror, checks: list[RangeCheck], lease: Lease) -> LakeM
 
 def _summary(arrived: int, checked: int, complete: int, verified: int) -> str:
     again = f", {verified} ranges checked again" if verified else ""
-    return f"{arrived} missing things arrived, {checked} ranges checked, {complete} commits complete{again}"
+    return f"{arrived} missing files arrived, {checked} ranges checked, {complete} commits complete{again}"
 
 
 def _next_in(mirror: Mirror) -> float | None:

@@ -130,7 +130,7 @@ class MirrorChange(MirrorSettings):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "on_unselect" in attrs and "selected" not in attrs:
-            raise serializers.ValidationError({"on_unselect": "says nothing without 'branches'"})
+            raise serializers.ValidationError({"on_unselect": "has no effect without 'branches'"})
         return super().validate(attrs)
 
 

@@ -44,13 +44,13 @@ class SettingsForm(ServiceForm):
         label="Branches to mirror",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One name or glob a line, like release-*; * also matches /. The default branch is always mirrored.",
+        help_text="One name or glob per line, like release-*; * also matches /. The default branch is always mirrored.",
     )
     exclude = forms.CharField(
         label="Branches to leave out",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One name or glob a line, like tmp-*.",
+        help_text="One name or glob per line, like tmp-*.",
     )
     on_unselect = forms.ChoiceField(
         label="Branches no longer selected",
@@ -61,7 +61,7 @@ class SettingsForm(ServiceForm):
             (OnUnselect.DELETE.value, "Delete them at the mirror"),
         ],
     )
-    tags = forms.BooleanField(label="Mirror its tags too", required=False)
+    tags = forms.BooleanField(label="Mirror tags too", required=False)
     depth = forms.ChoiceField(
         label="Validate objects by",
         choices=DEPTHS,
