@@ -32,7 +32,7 @@ GROUPS = {
     "Lag and risk": ("metrics", "risk"),
     "Overview, jobs and search": ("overview", "jobs", "search", "objects"),
     "Alerts": ("notifications",),
-    "Webhooks of lakeFS and stores": ("hooks",),
+    "Webhooks of lakeFS and stores": ("hooks", "holds"),
     "Installations": ("installations",),
     "Access": ("users", "groups", "policies", "credentials", "rights", "signin"),
     "Audit": ("audit",),

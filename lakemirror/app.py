@@ -40,6 +40,7 @@ COMMANDS = (
     details.commits,
     details.commit,
     details.runs,
+    details.held,
     details.lag,
     details.loss,
     details.unreplicated,

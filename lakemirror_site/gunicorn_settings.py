@@ -8,6 +8,8 @@ import sys as _sys
 # gunicorn takes every name here without an underscore for a setting of its own.
 from deployment import config as _configuration
 from lakemirror_site import logs as _logs
+from lakemirror_site.rooms import HELD as _HELD
+from lakemirror_site.rooms import SERVED as _SERVED
 
 try:
     _config = _configuration.current()
@@ -17,7 +19,7 @@ except _configuration.ConfigError as _error:
 bind = _config.listen_address
 worker_class = "gthread"
 workers = int(_os.environ.get("WEB_CONCURRENCY", 2))
-threads = 8
+threads = _SERVED + _HELD
 preload_app = True
 worker_tmp_dir = "/dev/shm"
 graceful_timeout = 10

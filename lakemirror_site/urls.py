@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from console.metrics.prometheus import Metrics
 from lakemirror_site import health
 from mirrors.api import webhooks
+from mirrors.api.holds import hook
 
 handler400 = "lakemirror_site.error_pages.bad_request"
 handler403 = "lakemirror_site.error_pages.permission_denied"
@@ -26,6 +27,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/auth/", include("rbac.api.signin_urls")),
     path("metrics", Metrics.as_view(), name="metrics"),
     path("hooks/lakefs/<str:installation>", webhooks.lakefs_hook, name="lakefs-hook"),
+    path("hooks/hold/<str:installation>", hook.hold_hook, name="hold-hook"),
     path("hooks/s3/<str:installation>", webhooks.s3_hook, name="s3-hook"),
     path("", include("rbac.urls")),
     path("", include("rbac.views.urls")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from mirrors.views import audit, backlog, commits, create, metrics, mirror, repair, runs, settings, waivers
+from mirrors.views import audit, backlog, commits, create, held, metrics, mirror, repair, runs, settings, waivers
 from mirrors.views import list as list_views
 
 urlpatterns = [
@@ -23,6 +23,7 @@ urlpatterns = [
     path("mirrors/<str:name>/backlog/retry/", backlog.blockers_retried, name="blockers_retry"),
     path("mirrors/<str:name>/unreplicated/", backlog.mirror_unreplicated, name="mirror_unreplicated"),
     path("mirrors/<str:name>/runs/", runs.runs, name="mirror_runs"),
+    path("mirrors/<str:name>/held/", held.held_merges, name="mirror_held"),
     path("mirrors/<str:name>/validate/", runs.mirror_validate, name="mirror_validate"),
     path("mirrors/<str:name>/metrics/", metrics.metrics, name="mirror_metrics"),
     path("mirrors/<str:name>/settings/", settings.mirror_settings, name="mirror_settings"),

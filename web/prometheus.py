@@ -12,16 +12,16 @@ PREFIX = "lakemirror_"
 
 
 class Gauge:
-    """A gauge with its samples; `help_text` is one line of plain text."""
+    """A gauge with its samples; `help_text` is one line of plain text. `kind`: a counter or histogram instead."""
 
-    def __init__(self, name: str, help_text: str) -> None:
+    def __init__(self, name: str, help_text: str, *, kind: str = "gauge") -> None:
         self.name = f"{PREFIX}{name}"
-        self._head = f"# HELP {self.name} {help_text}\n# TYPE {self.name} gauge\n"
+        self._head = f"# HELP {self.name} {help_text}\n# TYPE {self.name} {kind}\n"
         self._lines: list[str] = []
 
-    def add(self, labels: str, value: float) -> None:
-        """One sample, under what `labelled` gave."""
-        self._lines.append(f"{self.name}{labels} {float(value)!r}\n")
+    def add(self, labels: str, value: float, *, suffix: str = "") -> None:
+        """One sample, under what `labelled` gave; `suffix` as a histogram's samples have it."""
+        self._lines.append(f"{self.name}{suffix}{labels} {float(value)!r}\n")
 
     def text(self) -> str:
         """All of it."""

@@ -29,7 +29,7 @@ FILES = {
 }
 """What is given out besides documents, by the ending, with its type."""
 GROUPS = (
-    ("Guide", ("guide/concepts", "guide/tasks", "guide/troubleshooting")),
+    ("Guide", ("guide/concepts", "guide/tasks", "guide/held-merges", "guide/troubleshooting")),
     (
         "Reference",
         (

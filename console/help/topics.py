@@ -24,6 +24,7 @@ PAGES = {
     "mirror_backlog": "guide/troubleshooting#what-a-commit-lacks",
     "mirror_runs": "guide/tasks#check-on-demand",
     "map": "pages#the-map",
+    "mirror_held": "guide/held-merges",
     "mirror_metrics": "pages#metrics",
     "mirror_settings": "how-it-works#changing-a-mirror",
     "mirror_audit": "audit#looking",

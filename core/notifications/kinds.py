@@ -47,6 +47,7 @@ class AlertKind(StrEnum):
     MIRROR_STOPPED = "mirror-stopped"
     MIRROR_PAUSED_TOO_LONG = "mirror-paused-too-long"
     MIRROR_GARBAGE_COLLECTION = "mirror-garbage-collection"
+    HEAD_UNGATED = "head-ungated"
     EXPORT_STOPPED = "export-stopped"
     EXPORT_FAILED = "export-failed"
     EXPORT_DRIFTED = "export-drifted"
@@ -88,7 +89,13 @@ _WARNINGS = frozenset(
     }
 )
 _AT_ONCE = frozenset(
-    {AlertKind.MIRROR_DAMAGED, AlertKind.MIRROR_TAMPERED, AlertKind.EXPORT_DRIFTED, AlertKind.AUDIT_BROKEN}
+    {
+        AlertKind.MIRROR_DAMAGED,
+        AlertKind.MIRROR_TAMPERED,
+        AlertKind.EXPORT_DRIFTED,
+        AlertKind.AUDIT_BROKEN,
+        AlertKind.HEAD_UNGATED,
+    }
 )
 _REMEDIES = {
     AlertKind.REGION_DOWN: "Check the region's servers and the network in between.",
@@ -110,6 +117,7 @@ _REMEDIES = {
     AlertKind.MIRROR_STOPPED: "Open the mirror: its page says what stopped it.",
     AlertKind.MIRROR_PAUSED_TOO_LONG: "Click Resume on the mirror's page, or give the pause another end there.",
     AlertKind.MIRROR_GARBAGE_COLLECTION: "Open the mirror: its page says which rules, and what to do about them.",
+    AlertKind.HEAD_UNGATED: "Open Held merges: give the merged branches the action file, or find out who reset it.",
     AlertKind.EXPORT_STOPPED: "Delete the export, or export another branch instead.",
     AlertKind.EXPORT_FAILED: "Fix the cause, then click Repair on the export's page.",
     AlertKind.EXPORT_DRIFTED: "Click Repair drift on the export's page.",

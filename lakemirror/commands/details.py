@@ -39,6 +39,14 @@ def runs(talk: Talk, path: str, limit: int) -> None:
 
 
 @click.command()
+@LIMIT
+@of_mirror
+def held(talk: Talk, path: str, limit: int) -> None:
+    """List merges that were held until regions had them, and heads that came without a release."""
+    talk.tell(talk.api.pages(f"{path}/held-merges", limit), detail_tables.held_list)
+
+
+@click.command()
 @of_mirror
 def lag(talk: Talk, path: str) -> None:
     """Show each branch's lag, and how much of the last 30 days it was within the target."""

@@ -1,4 +1,4 @@
-"""The command that changes how a mirror's objects are copied."""
+"""The command that changes how a mirror's objects are copied, and which merges wait for it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ from lakemirror.output import mirror_tables
     metavar="GLOB",
     help="Branches to copy first, most wanted first; '' for none.",
 )
+@click.option(
+    "--hold",
+    multiple=True,
+    metavar="GLOB[:COPIES[:SECONDS[:refuse|allow]]]",
+    help="Hold merges into these branches until so many regions have them. In place of all policies.",
+)
+@click.option("--no-hold", is_flag=True, help="Hold no merges any more.")
 @of_mirror
 def edit(
     talk: Talk,
@@ -41,8 +48,10 @@ def edit(
     bytes_per_second: int | None,
     objects_per_second: int | None,
     branch_priority: tuple[str, ...],
+    hold: tuple[str, ...],
+    no_hold: bool,
 ) -> None:
-    """Change how a mirror's objects are copied. What is not given stays as it is."""
+    """Change how a mirror's objects are copied, and which merges wait for it. What is not given stays as it is."""
     given: dict[str, Any] = {
         "object_replication": object_replication,
         "copying_paused": copying_paused,
@@ -53,6 +62,23 @@ def edit(
     body |= {name: value or None for name, value in limits.items() if value is not None}
     if branch_priority:
         body["branch_priority"] = [glob for glob in branch_priority if glob]
+    if hold and no_hold:
+        raise click.UsageError("--hold and --no-hold contradict each other")
+    if hold or no_hold:
+        body["hold"] = [_policy(one) for one in hold]
     if not body:
         raise click.UsageError("give at least one setting to change")
     talk.tell(talk.api.patch(path, body), mirror_tables.mirror_standing)
+
+
+def _policy(given: str) -> dict[str, Any]:
+    """A policy as the API takes it. Raises UsageError."""
+    branches, *rest = given.split(":")
+    if len(rest) > 3 or not branches or not all(part.isdigit() for part in rest[:2]):
+        raise click.UsageError(f"'{given}' is no policy: write GLOB, GLOB:COPIES, or GLOB:COPIES:SECONDS:refuse")
+    names = ("copies", "hold_seconds")
+    policy: dict[str, Any] = {
+        "branches": branches,
+        **{name: int(part) for name, part in zip(names, rest, strict=False)},
+    }
+    return policy | ({"when_late": rest[2]} if len(rest) == 3 else {})

@@ -210,3 +210,23 @@ def _loss_cells(figures: dict[str, Any]) -> tuple[str, str, str, str]:
     more = "+" if figures["at_least"] else ""
     objects = UNKNOWN if figures["objects"] is None else f"{figures['objects']:,}{more}"
     return f"{figures['commits']:,}{more}", objects, size(figures["bytes"]), clock(figures["oldest_seen_at"])
+
+
+# --- held merges ----------------------------------------------------------------------------------------------------
+
+
+def held_list(page: dict[str, Any]) -> RenderableType:
+    """What lakeFS asked, and what became of it."""
+    rows = [
+        (
+            short(held["commit"]),
+            held["branch"],
+            held["state"],
+            ", ".join(held["complete_in"]) or UNKNOWN,
+            clock(held["held_at"]),
+            held["detail"] or UNKNOWN,
+        )
+        for held in page["results"]
+    ]
+    columns = ("Commit", "Branch", "State", "Complete in", "Held at", "Answer")
+    return listed(columns, rows, none="No merge was held yet.", more=page["pagination"]["has_more"])

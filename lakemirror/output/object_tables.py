@@ -19,6 +19,6 @@ def located(answer: dict[str, Any]) -> RenderableType:
         ("Size", size(answer["size"])),
         ("Commit", f"{commit}{stale}"),
         ("Readable until", f"{clock(answer['expires_at'])} UTC"),
-        *((f"Not {one['region']}", one["why"]) for one in answer["tried"]),
+        *((f"Tried {one['region']}", one["why"]) for one in answer["tried"]),
     ]
     return Group(line(f"Readable in {answer['region']}."), "", facts(about), "", line(answer["url"]))

@@ -19,6 +19,7 @@ from db.chunks import chunks
 from deployment.wiring import clients
 from jobs.lease import DutyOutcome, Lease
 from mirroring.sense.commit_spool import Spool, served_mirrors, wake_promotion
+from mirroring.sense.held_merges import look_at_held, note_moves
 from mirroring.sense.identity import ask_identity, freeze, moved_since, tell_moved
 from mirroring.sense.inferred import keep_inferred
 from mirroring.sense.missing_refs import note_missing
@@ -61,12 +62,13 @@ def sense(lease: Lease) -> DutyOutcome:
     if not trusted:
         return outcome
     keep_inferred(repository, lease)
+    held = look_at_held(repository, lakefs, before, lease)
     try:
         tags_summary = look_at_tags(repository, lakefs, heads[repository.default_branch], lease)
     except LakeMirrorError as error:
         tell_unseen(repository, error)
         raise
-    return replace(outcome, summary=f"{outcome.summary}, {tags_summary}") if tags_summary else outcome
+    return replace(outcome, summary=", ".join(filter(None, [outcome.summary, held, tags_summary])))
 
 
 def _take_look(
@@ -191,10 +193,14 @@ def _name_unread(
 
 
 def _store_moves(repository: Repository, changed: dict[str, str], last: dict[str, str], at: datetime) -> None:
+    moves = {}
     for name, head in changed.items():
         older = last.get(name, "")
         move = source_moves.describe_move(name, head, older, _MainParents(repository, older))
         _store_move(repository, move, at)
+        if older:  # what a branch begins at was there before it
+            moves[name] = move
+    note_moves(repository, moves, at)
 
 
 class _MainParents:

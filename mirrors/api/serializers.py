@@ -14,6 +14,8 @@ from core.bringing import (
     MOST_WORKERS,
     ObjectReplication,
 )
+from core.errors import Invalid
+from core.holding import LEAST_SECONDS, MOST_COPIES, MOST_POLICIES, MOST_SECONDS, WhenLate, parse_policies
 from core.mirroring.branch_selection import LONGEST_GLOB, OnUnselect, check_priority
 from core.mirroring.facts import History
 from core.mirroring.object_check import Depth, Imported
@@ -75,6 +77,35 @@ class BranchGlobs(serializers.Field):
         return value
 
 
+@extend_schema_field(
+    {
+        "type": "array",
+        "maxItems": MOST_POLICIES,
+        "items": {
+            "type": "object",
+            "required": ["branches"],
+            "properties": {
+                "branches": {"type": "string"},
+                "copies": {"type": "integer", "minimum": 1, "maximum": MOST_COPIES},
+                "hold_seconds": {"type": "integer", "minimum": LEAST_SECONDS, "maximum": MOST_SECONDS},
+                "when_late": {"type": "string", "enum": [choice.value for choice in WhenLate]},
+            },
+        },
+    }
+)
+class HoldPolicies(serializers.Field):
+    """Merges that wait until regions have them, by branch; core/holding.py says what they may be."""
+
+    def to_internal_value(self, data: Any) -> list[dict[str, Any]]:
+        try:
+            return parse_policies(data)
+        except Invalid as error:
+            raise serializers.ValidationError(error.message) from error
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class MirrorSettings(Body):
     """What may be chosen when a mirror is made, and changed later: names in the API, `source` is the column.
 
@@ -109,6 +140,7 @@ class MirrorSettings(Body):
         required=False,
     )
     branch_priority = serializers.ListField(child=serializers.CharField(max_length=LONGEST_GLOB), required=False)
+    hold = HoldPolicies(required=False)
     rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
 
     def validate_branch_priority(self, value: list[str]) -> list[str]:

@@ -17,6 +17,7 @@ from mirrors.api import (
     waivers,
     webhooks,
 )
+from mirrors.api.holds import held, hook
 from mirrors.api.objects import locate
 
 _of_mirror = [
@@ -25,6 +26,7 @@ _of_mirror = [
     path("commits/<str:commit>", commits.CommitDetail.as_view(), name="api-commit"),
     path("runs", runs.Runs.as_view(), name="api-runs"),
     path("runs/<int:number>", runs.RunDetail.as_view(), name="api-run"),
+    path("held-merges", held.HeldMerges.as_view(), name="api-held-merges"),
     path("promotions", mirrors.Promotions.as_view(), name="api-promotions"),
     path("tags", mirrors.Tags.as_view(), name="api-tags"),
     path("lag", risk.Lag.as_view(), name="api-lag"),
@@ -76,5 +78,6 @@ urlpatterns = [
     path("repositories/<str:repository>/mirrors/<str:mirror_id>", mirrors.MirrorDetail.as_view(), name="api-mirror"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>/", include(_of_mirror)),
     path("hooks/lakefs/<str:installation>", webhooks.lakefs_hook, name="api-lakefs-hook"),
+    path("hooks/hold/<str:installation>", hook.hold_hook, name="api-hold-hook"),
     path("hooks/s3/<str:installation>", webhooks.s3_hook, name="api-s3-hook"),
 ]

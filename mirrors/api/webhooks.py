@@ -24,7 +24,7 @@ from web.openapi import WEBHOOK_SECRET, answers
 from web.schemas import ToldAnswer
 
 MOST_BYTES = 1_000_000
-_NO_SECRET = "send 'Authorization: Bearer SECRET' with the installation's webhook secret"
+NO_SECRET = "send 'Authorization: Bearer SECRET' with the installation's webhook secret"
 
 
 @answers("Receive a webhook of lakeFS", 202, ToldAnswer, body=OpenApiTypes.OBJECT, auth=WEBHOOK_SECRET, tag="hooks")
@@ -33,8 +33,8 @@ _NO_SECRET = "send 'Authorization: Bearer SECRET' with the installation's webhoo
 @permission_classes([])
 def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
     """A lakeFS action of an installation. Repeated deliveries are harmless: each only asks for a look."""
-    if not _is_authentic(request, installation):
-        return json_error(HTTPStatus.UNAUTHORIZED, _NO_SECRET)
+    if not is_authentic(request, installation):
+        return json_error(HTTPStatus.UNAUTHORIZED, NO_SECRET)
     repository = _repository(request)
     if not repository:
         text = "expected the JSON body of a lakeFS webhook, with its repository_id"
@@ -52,8 +52,8 @@ def s3_hook(request: HttpRequest, installation: str) -> JsonResponse:
 
     Repeated deliveries are harmless: each only asks for a look.
     """
-    if not _is_authentic(request, installation):
-        return json_error(HTTPStatus.UNAUTHORIZED, _NO_SECRET)
+    if not is_authentic(request, installation):
+        return json_error(HTTPStatus.UNAUTHORIZED, NO_SECRET)
     try:
         body = _body(request)
         objects, copies = arrived_objects(body), copies_told(body)
@@ -73,7 +73,8 @@ def _body(request: HttpRequest) -> Any:
         raise Invalid("expected the JSON body of an S3 event notification, with its Records") from error
 
 
-def _is_authentic(request: HttpRequest, installation: str) -> bool:
+def is_authentic(request: HttpRequest, installation: str) -> bool:
+    """Whether who calls has the installation's secret."""
     if installation not in region_settings.names():
         return False
     given = request.headers.get("Authorization", "")

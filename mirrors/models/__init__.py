@@ -4,6 +4,7 @@ Facts are written by duties (mirroring/), decisions are made from them by pure f
 """
 
 from mirrors.models.duty_kinds import MirrorDuty
+from mirrors.models.held import HeldMerge
 from mirrors.models.history import LagBreach, Measure, Promotion, ReplicationFailure
 from mirrors.models.mirror import Mirror, MirrorBranch, MirrorCommit, MirrorTag, PlaceLock, Waiver, all_branches
 from mirrors.models.proofs import MetarangeCoverage, MoveIntent
@@ -16,6 +17,7 @@ __all__ = [
     "Commit",
     "CommitRecord",
     "Coverage",
+    "HeldMerge",
     "LagBreach",
     "Measure",
     "MetarangeCoverage",

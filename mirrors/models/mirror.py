@@ -78,6 +78,10 @@ class Mirror(Pausable):
     )
     copied = models.BigIntegerField(default=0, db_default=0, help_text="objects that were brought so far")
     copied_bytes = models.BigIntegerField(default=0, db_default=0)
+    hold = models.JSONField(
+        default=list, db_default=[], help_text="merges that wait until regions have them: core/holding.py"
+    )
+    held_since = models.DateTimeField(null=True, help_text="since when it holds merges; null: it does not")
     rpo_seconds = models.IntegerField(null=True, help_text="how late a branch may be; null: core.mirroring.rpo")
     watched_since = models.DateTimeField(
         null=True, help_text="since when breaches of that are noted: the end of its first copy"

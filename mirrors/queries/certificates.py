@@ -22,6 +22,7 @@ from core.bringing import (
     ObjectReplication,
 )
 from core.errors import Invalid, NotFound
+from core.holding import parse_policies
 from core.mirroring.facts import History
 from core.mirroring.judgement import Judgement
 from core.mirroring.object_check import Depth, Imported
@@ -56,6 +57,7 @@ _NEWER_SETTINGS = {
     "copy_bytes_per_second": None,
     "copy_objects_per_second": None,
     "branch_priority": [],
+    "hold": [],
 }
 """Those that descriptors of earlier versions don't have, as they were then."""
 
@@ -90,6 +92,7 @@ class Descriptor:
     copy_bytes_per_second: int | None
     copy_objects_per_second: int | None
     branch_priority: list[str]
+    hold: list[dict[str, Any]]
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -122,6 +125,7 @@ def describe(mirror: Mirror) -> Descriptor:
         copy_bytes_per_second=mirror.copy_bytes_per_second,
         copy_objects_per_second=mirror.copy_objects_per_second,
         branch_priority=mirror.branch_priority,
+        hold=mirror.hold,
     )
 
 
@@ -158,6 +162,7 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "copy_bytes_per_second": descriptor.copy_bytes_per_second,
             "copy_objects_per_second": descriptor.copy_objects_per_second,
             "branch_priority": descriptor.branch_priority,
+            "hold": descriptor.hold,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -194,6 +199,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         copy_bytes_per_second=_limit(settings, "copy_bytes_per_second", LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND),
         copy_objects_per_second=_limit(settings, "copy_objects_per_second", 1, MOST_OBJECTS_PER_SECOND),
         branch_priority=_texts(settings, "branch_priority", 256),
+        hold=parse_policies(_field(settings, "hold", list)),
     )
 
 

@@ -169,6 +169,7 @@ def _store(actor: Any, creation: Creation) -> Mirror:
                 pinned_creation_date=adopted.creation_date if adopted else None,
                 created_by=actor,
                 **creation.settings,
+                held_since=clock.now() if creation.settings.get("hold") else None,
             )
             give_away(region_settings.place(creation.region, creation.namespace))
             Mirror.objects.filter(pk=mirror.pk).update(created_at=Now())  # and not by this machine's clock

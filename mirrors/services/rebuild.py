@@ -195,6 +195,7 @@ def _check_books(descriptor: Descriptor) -> None:
 
 
 def _copying(descriptor: Descriptor) -> dict[str, Any]:
+    """How its objects are brought, and which merges wait for that."""
     return {
         "object_replication": descriptor.object_replication,
         "copying_paused": descriptor.copying_paused,
@@ -202,6 +203,8 @@ def _copying(descriptor: Descriptor) -> dict[str, Any]:
         "copy_bytes_per_second": descriptor.copy_bytes_per_second,
         "copy_objects_per_second": descriptor.copy_objects_per_second,
         "branch_priority": list(descriptor.branch_priority),
+        "hold": descriptor.hold,
+        "held_since": clock.now() if descriptor.hold else None,
     }
 
 

@@ -131,6 +131,14 @@ def _bring(old: Mirror, new: Mirror) -> None:
     duties.wake(MirrorDuty.VALIDATE, new.pk)
 
 
+def _hold(old: Mirror, new: Mirror) -> None:
+    """From when on a head without a release is told."""
+    if bool(old.hold) != bool(new.hold):
+        new.held_since = clock.now() if new.hold else None
+        new.save(update_fields=["held_since"])
+    duties.wake(MirrorDuty.SENSE, new.source_id)
+
+
 SETTINGS: Mapping[str, Follow] = {
     "paused": _move_on,
     "depth": invalidate_for_settings,
@@ -141,6 +149,7 @@ SETTINGS: Mapping[str, Follow] = {
     "selected": reselect,
     "tags": start_or_end_tags,
     "rpo_seconds": _measure,
+    "hold": _hold,
     "object_replication": _bring,
     "copying_paused": _bring,
     "copy_workers": _bring,

@@ -19,6 +19,7 @@ COLUMNS = {
     "rpo_seconds": "rpo_seconds",
     "object_replication": "object_replication",
     "copying_paused": "copying_paused",
+    "hold": "hold",
     "workers": "copy_workers",
     "bytes_per_second": "copy_bytes_per_second",
     "objects_per_second": "copy_objects_per_second",

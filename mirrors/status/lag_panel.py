@@ -13,6 +13,7 @@ from core.text.phrases import Phrase, count
 from mirrors.models import Mirror
 from mirrors.queries.unreplicated import Loss, Losses, losses_of
 from mirrors.status.mirror import MirrorStatus
+from mirrors.transitions.held_merges import release_words
 from mirrors.transitions.rpo_breaches import target_of, targets, targets_kept, unchecked_since
 
 MOST_BRANCHES = 1000
@@ -28,7 +29,7 @@ def loss_doubts(mirror: Mirror, losses: Losses, now: datetime) -> list[str]:
     stale = is_destination_stale(mirror.destination_looked_at, now, targets(mirror))
     if mirror.state == Mirror.State.STOPPED or stale or unchecked_since([mirror], now):
         doubts.append(f"what {mirror.region} has now is not known")
-    return doubts
+    return doubts + release_words(mirror)
 
 
 @dataclass(frozen=True, slots=True)

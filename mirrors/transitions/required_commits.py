@@ -18,6 +18,7 @@ from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, MirrorDuty
 from mirrors.queries.ancestors import windows
 from mirrors.queries.coverage import only_read_ends
 from mirrors.queries.own_moves import heads_and_places
+from mirrors.transitions.held_merges import wanted_by
 from mirrors.transitions.range_states import taken_down
 
 # --- rows for what is needed ----------------------------------------------------------------------------------------
@@ -74,6 +75,8 @@ def _wake(mirror: Mirror) -> None:
 def _wants_all(mirror: Mirror) -> bool:
     """Whether it needs every commit that was sensed. Those of tags may have been, for another mirror or formerly."""
     source = mirror.source
+    if source.held_merges.exists():  # commits that were read because somebody asked, and may never be a head
+        return False
     only_branches = not (source.mirrors.filter(tags=True).exists() or source.tags.exists())
     return mirror.selection.everything and (mirror.tags or only_branches)
 
@@ -85,7 +88,8 @@ def _heads(mirror: Mirror) -> set[str]:
     live = mirror.source.branches.filter(gone_at=None).values_list("name", "head")
     tags = mirror.source.tags.filter(gone_at=None).values_list("commit_id", flat=True) if mirror.tags else ()
     own_tags = mirror.tag_rows.filter(stray=False).values_list("commit_id", flat=True)
-    return {*(head for name, head in live if name in chosen), *heads_and_places(mirror), *tags, *own_tags} - {""}
+    heads = {head for name, head in live if name in chosen}
+    return {*heads, *heads_and_places(mirror), *tags, *own_tags, *wanted_by(mirror)} - {""}
 
 
 def _former_heads(mirror: Mirror) -> set[str]:

@@ -16,6 +16,7 @@ from core.bringing import (
     ObjectReplication,
 )
 from core.errors import Invalid, LakeMirrorError
+from core.holding import parse_policies, policies_of, policy_of_line
 from core.mirroring.branch_selection import ALL, OnUnselect, Selection, check_priority
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
@@ -123,6 +124,13 @@ class SettingsForm(ServiceForm):
             (FirstSync.INFERRED.value, "Show older commits until the first full copy"),
         ],
     )
+    hold = forms.CharField(
+        label="Held merges",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One policy a line: a branch or glob, then copies=1 seconds=45 late=refuse as far as wanted. Merges "
+        "into these branches wait until so many regions have them.",
+    )
     rpo_seconds = forms.IntegerField(
         label="Lag target, in seconds",
         required=False,
@@ -147,6 +155,13 @@ class SettingsForm(ServiceForm):
         hidden = {"seen", "was"} | (set() if asks_on_unselect else {"on_unselect"})
         return [field for field in self if field.name not in hidden]
 
+    def clean_hold(self) -> list[dict[str, Any]]:
+        """As it is stored."""
+        try:
+            return parse_policies([policy_of_line(line) for line in lines(self.cleaned_data["hold"])])
+        except Invalid as error:
+            raise forms.ValidationError(error.message) from error
+
     def clean_content_sample(self) -> float:
         """As the API takes it."""
         share: float = self.cleaned_data["content_sample"]
@@ -167,6 +182,8 @@ class SettingsForm(ServiceForm):
     def changes(self) -> dict[str, Any]:
         """What was typed, by the column that it is for."""
         given = {name: self.cleaned_data[name] for name in values_of(Mirror()) if name not in ("include", "exclude")}
+        if "hold" not in self.data:  # of a form that did not have it yet
+            del given["hold"]
         for name in ("object_replication", "copy_workers"):
             if given[name] in (None, ""):  # of a form that did not have them yet
                 del given[name]
@@ -229,6 +246,7 @@ def values_of(mirror: Mirror) -> dict[str, Any]:
         "imported": mirror.imported,
         "repair_tampering": mirror.repair_tampering,
         "first_sync": mirror.first_sync,
+        "hold": "\n".join(map(str, policies_of(mirror.hold))),
         "rpo_seconds": mirror.rpo_seconds,
         "paused": mirror.paused,
     }

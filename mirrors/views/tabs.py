@@ -27,6 +27,7 @@ TABS = (
     ("mirror_commits", "Commits"),
     ("mirror_backlog", "Backlog"),
     ("mirror_runs", "Runs"),
+    ("mirror_held", "Held merges"),
     ("mirror_metrics", "Metrics"),
     ("mirror_settings", "Settings"),
     ("mirror_audit", "Audit"),
@@ -82,7 +83,7 @@ def show_tab(
     shared["may_give"] = may_give_access(request.user, reading.mirror.name)
     shared["trouble"] = trouble_of(reading)
     shared["replicating"] = replicating(reading.mirror)
-    shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower()}.html"
+    shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower().replace(' ', '_')}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")
     return render(request, template, {**shared, **context}, status=status)
 

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import threading
+import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ class Actions:
         self._sender = ThreadPoolExecutor(4, thread_name_prefix="webhook")
         self._sessions = threading.local()
         server.notify = self.notify
+        server.ask = self.ask
 
     def notify(self, repository: Repository, metarange_id: str, event: Event) -> None:
         """Sends an event to the hooks that the commit behind `metarange_id` names."""
@@ -59,6 +61,26 @@ class Actions:
         for hook in self._hooks(repository, metarange_id, event):
             body = {"event_type": event["event_type"], "action_name": hook.action, "hook_id": hook.id}
             self._sender.submit(self._send, hook, body | stamped | event)
+
+    def ask(self, repository: Repository, metarange_id: str, event: Event) -> None:
+        """Asks the hooks that the commit behind `metarange_id` names, one after the other, and waits. Raises the 412
+        of one that refuses, or doesn't answer."""
+        if repository.read_only or not metarange_id:
+            return
+        stamped = {"event_time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "repository_id": repository.id}
+        for hook in self._hooks(repository, metarange_id, event):
+            body = {"event_type": event["event_type"], "action_name": hook.action, "hook_id": hook.id} | stamped | event
+            if trouble := self._refusal(hook, body):
+                raise Refused(412, _aborted(event, hook, trouble))
+
+    def _refusal(self, hook: Hook, body: Event) -> str:
+        try:
+            answer = self._session().post(
+                hook.url, params=hook.query, headers=hook.headers, json=body, timeout=hook.timeout
+            )
+        except requests.RequestException as problem:
+            return f'Post "{hook.url}": {type(problem).__name__}'
+        return "" if answer.ok else f"webhook request failed (status code: {answer.status_code})"
 
     def _hooks(self, repository: Repository, metarange_id: str, event: Event) -> list[Hook]:
         """All that the event calls; none where one of the files is wrong, as with lakeFS."""
@@ -139,3 +161,12 @@ def _value(found: re.Match[str]) -> str:
 
 def _seconds(text: str) -> float:
     return float(text[:-1]) * SECONDS[text[-1]] if text[-1] in SECONDS else float(text)
+
+
+def _aborted(event: Event, hook: Hook, trouble: str) -> str:
+    """What lakeFS tells the caller of a merge that a hook refused."""
+    run = uuid.uuid4().hex[:20]
+    return (
+        f"update branch {event['branch_id']}: {event['event_type']} hook aborted, run id '{run}': 1 error occurred:\n"
+        f"\t* hook run id '0000_0000' failed on action '{hook.action}' hook '{hook.id}': action failed: {trouble}\n\n"
+    )

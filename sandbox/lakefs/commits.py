@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from core.types import Commit
 from graveler.entries import Entry
@@ -15,6 +16,7 @@ from sandbox.lakefs.server import Event, Server
 
 STRATEGY = ".lakefs.merge.strategy"
 STRATEGIES = {"": "default", "dest-wins": "dest-wins", "source-wins": "source-wins"}
+MERGES_TRIED = 20
 Change = tuple[str, bytes, int]  # kind, path, size
 
 
@@ -86,7 +88,46 @@ def merge(
     strategy: str,
     force: bool,
 ) -> Commit:
-    """Merges a reference into a branch by three-way comparison. Raises Conflict, 400 and 404."""
+    """Merges a reference into a branch by three-way comparison. Raises Conflict, 400, 404, and the 412 of a hook.
+
+    Hooks are asked while the branch stands where it is; who finds it elsewhere afterwards merges again.
+    """
+    for _ in range(MERGES_TRIED):
+        with server.lock:
+            made = _merge_beside(
+                server, repo, source, destination, message=message, metadata=metadata, strategy=strategy, force=force
+            )
+        event = _event("pre-merge", destination, made.commit) | {"merge_source": source}
+        server.ask(made.repository, made.theirs.metarange_id, event | {"source_ref": made.theirs.id})
+        with server.lock:
+            if made.repository.branch(destination).commit_id == made.commit.parents[0]:
+                server.move(made.repository, destination, made.commit)
+                event = _event("post-merge", destination, made.commit) | {"merge_source": source}
+                server.notify(made.repository, made.commit.metarange_id, event)
+                return made.commit
+    raise taken(f"update branch {destination}: too many merges into it at once")
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """A merge commit that no branch points to yet."""
+
+    repository: Repository
+    theirs: Commit
+    commit: Commit
+
+
+def _merge_beside(
+    server: Server,
+    repo: str,
+    source: str,
+    destination: str,
+    *,
+    message: str,
+    metadata: Mapping[str, str],
+    strategy: str,
+    force: bool,
+) -> _Merged:
     with server.lock:
         repository = server.writable(repo, force)
         if strategy not in STRATEGIES:
@@ -98,7 +139,7 @@ def merge(
         merged = _merged_metarange(server, repository, theirs, repository.commit(branch.commit_id), strategy)
         if merged is None:
             raise invalid(f"update branch {destination}: no changes")
-        commit = server.commit_on(
+        commit = server.commit_beside(
             repository,
             destination,
             metarange_id=merged,
@@ -106,9 +147,7 @@ def merge(
             metadata={**metadata, STRATEGY: STRATEGIES[strategy]},
             merged=theirs,
         )
-        event = _event("post-merge", destination, commit) | {"merge_source": source}
-        server.notify(repository, merged, event)
-        return commit
+        return _Merged(repository, theirs, commit)
 
 
 def _merged_metarange(

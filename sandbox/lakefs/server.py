@@ -20,7 +20,8 @@ Event = dict[str, Any]
 
 
 class Server:
-    """State in memory, one lock. `notify` is called with the events of a writable repository's branches."""
+    """State in memory, one lock. `notify` is called with the events of a writable repository's branches, `ask` before
+    one is moved by a merge: without the lock, and what it raises is the caller's answer."""
 
     def __init__(self, blobs: Blobs, *, name_lag: float = 0.0, clock: Callable[[], float] = time.time) -> None:
         """`name_lag`: seconds for which a deleted repository's name is still known, about 7 with real servers."""
@@ -32,6 +33,7 @@ class Server:
         self.repositories: dict[str, Repository] = {}
         self.addresses = AddressBook()
         self.notify: Callable[[Repository, str, Event], None] = lambda repository, metarange, event: None
+        self.ask: Callable[[Repository, str, Event], None] = lambda repository, metarange, event: None
         self._cache = FileCache()
 
     def repository(self, name: str) -> Repository:
@@ -72,6 +74,36 @@ class Server:
         merged: Commit | None = None,
     ) -> Commit:
         """Adds a commit to the branch, moves the branch there and forgets what was staged."""
+        commit = self.commit_beside(
+            repository,
+            branch_name,
+            metarange_id=metarange_id,
+            message=message,
+            metadata=metadata,
+            date=date,
+            merged=merged,
+        )
+        self.move(repository, branch_name, commit)
+        return commit
+
+    def move(self, repository: Repository, branch_name: str, commit: Commit) -> None:
+        """Moves a branch to a commit and forgets what was staged."""
+        branch = repository.branch(branch_name)
+        branch.commit_id = commit.id
+        branch.staged = {}
+
+    def commit_beside(
+        self,
+        repository: Repository,
+        branch_name: str,
+        *,
+        metarange_id: str,
+        message: str,
+        metadata: Mapping[str, str],
+        date: int | None = None,
+        merged: Commit | None = None,
+    ) -> Commit:
+        """Adds a commit on top of the branch, which stays where it is."""
         branch = repository.branch(branch_name)
         head = repository.commit(branch.commit_id)
         commit = new_commit(
@@ -83,8 +115,6 @@ class Server:
             metadata=metadata,
         )
         repository.add(commit)
-        branch.commit_id = commit.id
-        branch.staged = {}
         return commit
 
     def body_of(self, repository: Repository, entry: Entry) -> bytes:

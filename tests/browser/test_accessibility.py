@@ -40,6 +40,7 @@ CASES = {
     "mirror_commits": [f"{MIRROR}commits/", f"{MIRROR}commits/?branch=none"],
     "mirror_commit": [f"{MIRROR}commits/{{commit}}/", f"{MIRROR}commits/{{promoted}}/"],
     "mirror_backlog": [f"{MIRROR}backlog/", f"{MIRROR}backlog/?reason=object-missing", "/mirrors/models-eu/backlog/"],
+    "mirror_held": [f"{MIRROR}held/", "/mirrors/models-eu/held/"],
     "mirror_runs": [f"{MIRROR}runs/", "/mirrors/models-eu/runs/"],
     "commit": ["/commits/{commit}/"],
     "search": ["/search/?q=orders", "/search/?q=", "/search/?q=none"],

@@ -15,6 +15,7 @@ from unittest import mock
 
 from django.db.models import Q
 
+from core.holding import Arrival
 from core.mirroring.judgement import CommitProof, Judgement, judge_circumstances
 from mirroring.sense.identity import Identity
 from mirroring.validate.commits import _load
@@ -73,7 +74,17 @@ def _head_alone(history: Any, sha: str) -> list[int]:
     return list(history._source.commits.filter(sha=sha).values_list("pk", flat=True))
 
 
+def _complete(mirror: Any, commit: Any, held: Any) -> Arrival:
+    """Whatever is there."""
+    return Arrival(mirror.region, "")
+
+
 MUTANTS = (
+    Mutant(
+        "a held merge is released unproven",
+        "lakeFS is told that regions have a commit, whatever they have of it",
+        {"mirrors.services.holds.arrivals._arrival": _complete},
+    ),
     Mutant(
         "the judge is not asked at the act",
         "a ref is moved to whatever the row of its commit called whole when the round began",

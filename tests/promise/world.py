@@ -52,6 +52,7 @@ from spark_jobs.check.settings import Bring, CheckSettings, StoreLocation
 from tests.fakes import BulkStandIn, FakeRepository, id_of
 from tests.mirrors.harness import NAMESPACE, Deployment, age_roots, told_from_cache
 from tests.promise.carrier import Carrier
+from tests.promise.holds import ask_for_merge, set_policy
 from tests.promise.hours import HOURS
 from tests.promise.looks import ERRORS, Looks
 from tests.promise.reader import Reader
@@ -786,6 +787,8 @@ ACTIONS: dict[str, Action] = {
     "withdraw_waiver": Action(10, World.withdraw_waiver),
     "snapshot": Action(25, World.snapshot, outside=True),
     "restore": Action(25, World.restore, outside=True),
+    "set_hold": Action(15, set_policy),
+    "ask_for_merge": Action(30, ask_for_merge),
     "stray": Action(8, World.stray),
     "unstray": Action(8, World.unstray),
     "meddle": Action(8, World.meddle),

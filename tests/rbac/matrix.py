@@ -13,7 +13,7 @@ SOME_MIRROR, EVERY_MIRROR = "some-mirror", "every-mirror"
 _CALLS = """
 anyone: GET healthz, GET readyz, GET version, GET login, POST login, PUT login, POST logout, POST openid
 anyone: GET openid_return, GET password_reset_confirm, POST password_reset_confirm, PUT password_reset_confirm
-hook: POST lakefs-hook, POST s3-hook, POST api-lakefs-hook, POST api-s3-hook
+hook: POST lakefs-hook, POST s3-hook, POST api-lakefs-hook, POST api-s3-hook, POST hold-hook, POST api-hold-hook
 
 signed-in: GET api-docs, GET api-openapi, GET api-current-user, POST api-simulate, GET api-exports
 signed-in: GET sessions, POST sessions_end, POST session_end, GET password, POST password, GET simulate
@@ -99,6 +99,7 @@ mirrors.see: GET api-validations, GET api-validation, GET api-waivers, GET api-w
 mirrors.see: GET api-mirror-policy
 mirrors.see: GET job_log, GET mirror, GET mirror_commits
 mirrors.see: GET mirror_commit, GET commit_repair, GET mirror_waivers, GET mirror_backlog, GET mirror_runs
+mirrors.see: GET mirror_held, GET api-held-merges
 mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_delete
 every-mirror: GET api-preflight, GET api-preview, GET api-planned-unreplicated
 mirrors.create: POST api-mirrors, POST api-preflight, POST api-preview, POST api-planned-unreplicated

@@ -99,7 +99,8 @@ def _read_at(wanted: Wanted, actor: Any, prefer: str, seconds: int) -> Located:
     covered, home = {place.region for place in places if place.covered}, config.current().region
     places.sort(key=lambda place: turn_of(place.region, prefer=prefer, home=home, covered=covered))
     seen = looked_at(places, wanted.named)
-    tried = [Tried(wanted.source.region, wanted.resolved.away)] if wanted.resolved.away else []
+    away = wanted.resolved.away
+    tried = [Tried(wanted.source.region, f"its lakeFS can't be asked: {away}")] if away else []
     for place, one in zip(places, seen, strict=True):
         if one.why:
             tried.append(Tried(place.region, one.why))

@@ -94,7 +94,7 @@ def test_47_with_the_source_down_the_mirrors_region_gives_it(lm: Deployment, fir
     source_down(lm)
     answer = given(owner)
     assert (answer["region"], answer["commit"], answer["fresh"]) == ("eu-west-1", first, False)
-    assert answer["tried"][0] == {"region": "us-east-1", "why": "no answer"}
+    assert answer["tried"][0] == {"region": "us-east-1", "why": "its lakeFS can't be asked: no answer"}
 
 
 def test_what_has_arrived_of_a_commit_that_is_not_promoted_is_found_there(
