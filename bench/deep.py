@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
+from fleet import Fleet, make_id
 from local_deployment import fresh_database
-from pages import Fleet, make_id, measure, sign_in
+from pages import measure, sign_in
 
 KEPT = 1000
 """Things of one range that have names: as many as LakeMirror keeps."""
@@ -139,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--requests", type=int, default=5)
     given = parser.parse_args(arguments)
     with fresh_database():
-        fleet = Fleet(20, 50)
+        fleet = Fleet(20, 50, rows=0)
         fleet.store()
         client = sign_in()
         key, sha = store_commits(fleet, given.commits)

@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from core.installations.outages import Service
 from core.mirroring.rpo import in_words, worst_lag
 from core.mirroring.states import NOT_KNOWN, State, Tone
 from core.text.phrases import count
@@ -163,12 +164,17 @@ def _drawn(listed: Sequence[Connection], causes: Sequence[RootCause]) -> dict[st
         return {"regions": [], "edges": []}
     by_pair = {(one.origin, one.region): one for one in ordered}
     edges: list[tuple[Edge, Connection]] = [(edge, by_pair[edge.pair]) for edge in drawn.edges]
-    outages = {cause.outage.region: f"{cause.outage.service.word} {cause.outage.kind.value}" for cause in causes}
+    wrong = {cause.region: _word(cause) for cause in reversed(causes)}  # an outage before replication that stopped
     there: dict[str, int] = defaultdict(int)
     for one in listed:
         there[one.region] += one.mirrors
-    regions = [DrawnRegion(node, there[node.region], outages.get(node.region, "")) for node in drawn.nodes]
+    regions = [DrawnRegion(node, there[node.region], wrong.get(node.region, "")) for node in drawn.nodes]
     return {"regions": regions, "edges": edges}
+
+
+def _word(cause: RootCause) -> str:
+    """What is wrong with a region, in its box."""
+    return cause.word if cause.source_region else f"{Service(cause.service).name_alone}: {cause.word.lower()}"
 
 
 def _summary(listed: Sequence[Connection]) -> str:

@@ -69,6 +69,7 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
         "panel": lag_panel(reading),
         "sparks": sparks([reading.mirror], reading.as_of),
         "copying": copying_of(mirror, now),
+        "default_head": next((branch.mirror_head for branch in reading.branches if branch.default), ""),
     }
     return show_tab(request, reading, "mirror", context)
 

@@ -117,6 +117,7 @@ def test_the_overview_tells_it_once_and_never_that_nothing_needs_you(lm: Deploym
     assert "The lakeFS of eu-west-1 has not answered for 46 s: 1 mirror depends on it." in said
     assert "1 outage" in said and "nothing needs you" not in said
     assert "<title>(1) Overview" in page.content.decode()
+    assert "lakeFS: no answer" in olga.get("/map/").content.decode()
 
 
 def test_a_mirror_that_is_late_by_it_has_no_row_of_its_own(lm: Deployment, head: str, olga: Client) -> None:

@@ -43,6 +43,7 @@ def test_replication_that_stopped_is_one_row_and_one_alert(stalled: list[Mirror]
     assert ("mirror-blocked", False) not in kinds
     page = olga.get("/").content.decode()
     assert "Replication stopped" in page and "2 mirrors wait" in page and f"n-{stalled[0].pk}" not in page
+    assert "Replication stopped" in olga.get("/map/").content.decode()
     _, told = api.call("GET", "/service/replication/v1/overview")
     [outage] = told["outages"]
     assert (outage["service"], outage["source_region"], outage["status"]) == ("replication", "us-east-1", "stopped")

@@ -119,9 +119,9 @@ def test_events_of_the_version_before_are_told_by_their_details(olga: Client, co
     ):
         AuditEvent.objects.create(actor="ann", action="fs:MirrorRepository", arn=arn, before=before, after=after)
     said = text(olga.get(f"{MIRROR}audit/"))
-    assert [words for words in ("Changed settings", "Made it", "Withdrew a waiver", "Synced") if words in said] == [
+    assert [words for words in ("Changed settings", "Created it", "Withdrew a waiver", "Synced") if words in said] == [
         "Changed settings",
-        "Made it",
+        "Created it",
         "Withdrew a waiver",
         "Synced",
     ]
@@ -154,3 +154,11 @@ def test_who_may_only_look_gets_no_buttons_that_would_be_refused(
     for browser, shown in ((client, False), (olga, True)):
         page = browser.get("/mirrors/analytics-eu/").content.decode()
         assert [f"/mirrors/analytics-eu/{verb}/" in page for verb in verbs] == [shown] * 4
+
+
+def test_last_validated_leads_to_the_certificate_of_the_default_branch(olga: Client, company: Any) -> None:
+    page = olga.get("/mirrors/analytics-eu/").content.decode()
+    head = company["analytics-eu"].branches.get(name="main").head
+    assert f'<a href="/mirrors/analytics-eu/commits/{head}/">certificate of main</a>' in page
+    assert olga.get(f"/mirrors/analytics-eu/commits/{head}/").status_code == 200
+    assert "certificate of" not in olga.get("/mirrors/fresh-eu/").content.decode()
