@@ -81,7 +81,13 @@ CASES = {
     "group": ["/access/groups/Viewers/"],
     "group_delete": ["/access/groups/Viewers/delete/"],
     "policies": ["/access/policies/"],
-    "policy_new": ["/access/new-policy/", "/access/new-policy/?template=replicator-for&source=A"],
+    "policy_new": [
+        "/access/new-policy/",
+        "/access/new-policy/?template=replicator-for&source=A",
+        "/access/new-policy/?template=view-mirror",
+        "/access/new-policy/?template=view-mirror&mirror=analytics-eu",
+        "/access/new-policy/?mirror=analytics-eu",
+    ],
     "policy": ["/access/policies/MirrorAdmin/"],
     "policy_edit": ["/access/policies/MirrorAdmin/edit/", "/access/policies/MirrorAdmin/edit/?as=json"],
     "policy_delete": ["/access/policies/AllAccess/delete/"],
@@ -120,16 +126,16 @@ OPEN = "document.querySelectorAll('main details').forEach(one => { one.open = tr
 
 
 def violations(page: Page) -> list[str]:
-    """What axe has to say against the page as it stands: wide and light, narrow and dark."""
+    """What axe has to say against the page as it stands: wide and narrow, light and dark."""
     for script in (AXE_SCRIPT, FEWER, OPEN):
         page.evaluate(script)
-    light = page.evaluate(ASK, RULES)
-    page.emulate_media(color_scheme="dark")
-    page.set_viewport_size({"width": 390, "height": 760})
-    dark = page.evaluate(ASK, NARROW)
+    found = page.evaluate(ASK, RULES)
+    for width, scheme in ((390, "light"), (390, "dark"), (1280, "dark")):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 760})
+        found += [f"{width} px, {scheme}: {one}" for one in page.evaluate(ASK, NARROW)]
     page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 1280, "height": 760})
-    return [*light, *(f"narrow, dark: {one}" for one in dark)]
+    return found
 
 
 def look_at(page: Page, addresses: list[str]) -> dict[str, list[str]]:
