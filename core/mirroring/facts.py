@@ -16,7 +16,7 @@ ARRIVING = frozenset({"missing", "range-missing", "metarange-missing"})
 class Thing:
     """One thing that a commit lacks. `kind` is record, metarange, range or object; `holder_id` is what needs it.
 
-    `damage`: what needs it had been complete before.
+    `damage`: what needs it had been complete before. `waived`: somebody accepted that history lacks it.
     """
 
     kind: str
@@ -33,6 +33,7 @@ class Thing:
     id: int | None = None
     etag: str = ""
     damage: bool = False
+    waived: bool = False
 
     @property
     def arriving(self) -> bool:

@@ -29,6 +29,7 @@ class ThingAnswer(serializers.Serializer):
     reason = serializers.CharField()
     detail = serializers.CharField(allow_blank=True)
     gone_at_source = serializers.BooleanField()
+    waived = serializers.BooleanField(help_text="history may lack it: somebody waived it; a branch's head needs it")
     damage = serializers.BooleanField(help_text="what needs it had been complete before")
     holder_kind = text_or_null()
     holder = serializers.CharField(help_text="the commit, metarange or range that needs it")

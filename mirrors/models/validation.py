@@ -119,6 +119,11 @@ class Blocker(models.Model):
         db_default=False,
         help_text="no commit that is needed waits for it: it is only remembered, until its holder is needed again",
     )
+    waived = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="the object is waived: while it can't be read there, it is in no descendant's way",
+    )
     damage = models.BooleanField(default=False, help_text="what holds it had been complete: found when checked again")
     first_seen = models.DateTimeField()
     attempts = models.IntegerField(default=1)
@@ -134,6 +139,7 @@ class Blocker(models.Model):
             models.Index(fields=["mirror", "look_at"], name="blocker_due"),
             models.Index(fields=["mirror", "address_hash"], name="blocker_address"),
             models.Index(fields=["mirror", "crc"], name="blocker_crc"),
+            models.Index(fields=["mirror"], condition=Q(waived=True), name="blocker_waived"),
             models.Index(fields=["mirror", "id"], condition=Q(gone_at_source=False), name="blocker_waited_for"),
             models.Index(
                 fields=["mirror", "id"], condition=Q(damage=True, gone_at_source=False), name="blocker_damage"

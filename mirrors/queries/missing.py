@@ -14,6 +14,7 @@ from core.bringing import ObjectReplication
 from core.mirroring.facts import CommitFacts, History, Thing, Waived
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, BlockerQuerySet
+from mirrors.models.waived import address_hash, is_accepted
 from mirrors.queries.find_commit import find_branch, find_commit
 from mirrors.queries.metaranges import ranges_at_hand
 
@@ -255,11 +256,19 @@ def thing_of(row: Blocker) -> Thing:
         id=row.pk,
         etag=row.etag,
         damage=row.damage,
+        waived=is_accepted(row) and not row.gone_at_source,
     )
 
 
 def blockers_of(
-    mirror: Mirror, *, commit: str = "", branch: str = "", reason: str = "", kind: str = "", prefix: str = ""
+    mirror: Mirror,
+    *,
+    commit: str = "",
+    branch: str = "",
+    reason: str = "",
+    kind: str = "",
+    prefix: str = "",
+    address: str = "",
 ) -> QuerySet[Blocker]:
     """What is missing or wrong at a mirror and fits all that is given.
 
@@ -274,5 +283,7 @@ def blockers_of(
     if prefix:
         # Not startswith, which SQLite answers without regard to case.
         rows = rows.alias(beginning=Substr("path", 1, len(prefix))).filter(beginning=prefix)
+    if address:
+        rows = rows.filter(address_hash=address_hash(address))
     exactly = {"reason": reason, "kind": kind}
     return rows.filter(**{name: value for name, value in exactly.items() if value})

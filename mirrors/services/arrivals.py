@@ -10,7 +10,7 @@ from db import clock
 from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Blocker, Mirror, MirrorDuty
-from mirrors.transitions.blockers import address_hash
+from mirrors.models.waived import address_hash
 
 
 def objects_arrived(*, region: str, objects: Iterable[tuple[str, str]]) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from audit.verbs import Verb
 from db import clock
@@ -21,6 +21,8 @@ from mirrors.services.rights import require_operation
 from mirrors.transitions.blockers import LOOKED_FOR
 from rbac import services as rbac
 
+_GONE = Q(data=MirrorCommit.Data.GONE)
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -29,6 +31,15 @@ class Group:
     group: str | None
     blockers: int
     oldest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A commit that lacks something: `data` as the API has it, and whether it is waived itself."""
+
+    commit: str
+    data: str
+    waived: bool
 
 
 class Looked:
@@ -58,15 +69,33 @@ class Looked:
         """The same by what their paths have up to the first `/` after `below`; None: things without a path."""
         return _grouped((_folder(path, below), seen) for _, path, seen in self._rows)
 
+    def holders_of(self, thing: Blocker) -> frozenset[str]:
+        """Commits, metaranges or ranges that need it."""
+        return frozenset(self._holders[thing.kind, thing.key])
+
     def commits_held(self, mirror: Mirror, things: Iterable[Blocker]) -> dict[int, int]:
-        """By the key of its row, how many commits of the mirror wait for a thing, among the last OPEN_COMMITS."""
-        waiting = MirrorCommit.objects.filter(UNCHECKED, mirror=mirror).order_by("-commit_id")
-        fields = ("commit__sha", "commit__metarange_id", "waits_for")
-        commits = [{sha, data, *needs} for sha, data, needs in waiting.values_list(*fields)[:OPEN_COMMITS]]
-        return {
-            thing.pk: sum(not needs.isdisjoint(self._holders[thing.kind, thing.key]) for needs in commits)
-            for thing in things
-        }
+        """By the key of its row, how many commits of the mirror lack a thing, among the last OPEN_COMMITS."""
+        lacking = Lacking(mirror)
+        return {thing.pk: len(lacking.commits(self.holders_of(thing))) for thing in things}
+
+
+class Lacking:
+    """The commits of a mirror that lack something, the newest first: the last OPEN_COMMITS of them. `more`: there are
+    others."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        rows = MirrorCommit.objects.filter(UNCHECKED | _GONE, mirror=mirror).order_by("-commit_id")
+        fields = ("commit__sha", "data", "waiver_id", "commit__metarange_id", "waits_for")
+        lines = list(rows.values_list(*fields)[: OPEN_COMMITS + 1])
+        self.more = len(lines) > OPEN_COMMITS
+        self._commits = [
+            (Held(sha, data, waiver is not None), {sha, metarange, *needs})
+            for sha, data, waiver, metarange, needs in lines[:OPEN_COMMITS]
+        ]
+
+    def commits(self, holders: Collection[str]) -> list[Held]:
+        """Those that need one of these ranges or metaranges, or are one of these."""
+        return [held for held, needs in self._commits if not needs.isdisjoint(holders)]
 
 
 def _folder(path: str, below: str) -> str | None:

@@ -338,6 +338,7 @@ def thing_json(thing: Thing) -> dict[str, Any]:
         "reason": thing.reason,
         "detail": thing.detail,
         "gone_at_source": thing.gone_at_source,
+        "waived": thing.waived,
         "damage": thing.damage,
         "holder_kind": _HOLDERS.get(thing.kind),
         "holder": thing.holder_id,

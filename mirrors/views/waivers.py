@@ -80,7 +80,9 @@ def _why_not(mirror: Mirror, commit: Commit) -> str:
 def waiver_list(request: HttpRequest, name: str) -> HttpResponse:
     """What was waived at a mirror, the last one first."""
     mirror = find_visible(request, name)
-    page = page_of_rows(request, mirror.waivers.annotate(number=Count("commits")), "pk", newest=True)
+    page = page_of_rows(
+        request, mirror.waivers.annotate(number=Count("commits")).prefetch_related("objects_waived"), "pk", newest=True
+    )
     context = SECTION | {
         "mirror": mirror,
         "page": page,
@@ -110,7 +112,5 @@ def waiver_withdrawn(request: HttpRequest, name: str, waiver: int) -> HttpRespon
     rbac.require(request.user, ("fs:MirrorRepository", repository_arn(mirror.source.name)))
     waiver_row = find_waiver(mirror, waiver)
     withdraw: partial[Any] = partial(waiver_withdraw, actor=request.user, waiver=waiver_row)
-    message = (
-        f"Waiver {waiver} is withdrawn. No branch is moved back; what is not promoted yet waits for its commits again."
-    )
+    message = f"Waiver {waiver} is withdrawn. No branch is moved back; what is not promoted yet waits for them again."
     return carry_out(request, mirror, withdraw, message)

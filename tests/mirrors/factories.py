@@ -31,6 +31,7 @@ from mirrors.models import (
     Run,
     SourceBranch,
 )
+from mirrors.models.waived import address_hash
 from mirrors.queries.metarange_cache import Found, remembered
 from tests.mirrors.copied import company
 
@@ -209,6 +210,7 @@ def block(
     address = f"data/{digest[:20]}/{digest[20:40]}" if kind == "object" else f"_lakefs/{digest}"
     defaults: dict[str, Any] = {
         "address": address,
+        "address_hash": address_hash(address),
         "path": path if kind == "object" else "",
         "size": size if kind == "object" else None,
         "reason": reason,

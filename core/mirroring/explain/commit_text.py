@@ -60,7 +60,7 @@ def _how_much(commit: CommitFacts, region: str) -> str:
     if commit.data == "unchecked":
         return f"its record is in {region}; its objects were not checked, as this mirror wants of history only records"
     return {
-        "gone": "some of it is gone at both sides, so it can't be read whole",
+        "gone": "some of it is gone at both sides, or was waived, so it can't be read whole",
         "waiting": "not all of its data has arrived",
     }.get(commit.data, "its data was not looked for yet")
 
