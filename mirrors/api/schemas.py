@@ -45,7 +45,10 @@ class BranchAnswer(serializers.Serializer):
     source_head = text_or_null()
     mirror_head = text_or_null()
     inferred = serializers.BooleanField()
-    pending_commits = serializers.IntegerField()
+    pending_commits = serializers.IntegerField(
+        help_text="that the source's branch pointed to, and the mirror's has not reached; merged commits don't count, "
+        "and two branches may both count one"
+    )
     lag_seconds = serializers.FloatField(allow_null=True)
     status = serializers.CharField()
     reason_code = serializers.CharField(allow_blank=True)
