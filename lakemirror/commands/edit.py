@@ -24,6 +24,7 @@ from lakemirror.output import mirror_tables
 )
 @click.option("--workers", type=int, metavar="N", help="How many objects LakeMirror copies at once.")
 @click.option("--bytes-per-second", type=int, metavar="N", help="The most that LakeMirror copies; 0: no limit.")
+@click.option("--objects-per-second", type=int, metavar="N", help="The most objects that it copies; 0: no limit.")
 @of_mirror
 def edit(
     talk: Talk,
@@ -32,6 +33,7 @@ def edit(
     copying_paused: bool | None,
     workers: int | None,
     bytes_per_second: int | None,
+    objects_per_second: int | None,
 ) -> None:
     """Change how a mirror's objects are copied. What is not given stays as it is."""
     given: dict[str, Any] = {
@@ -40,8 +42,8 @@ def edit(
         "workers": workers,
     }
     body = {name: value for name, value in given.items() if value is not None}
-    if bytes_per_second is not None:
-        body["bytes_per_second"] = bytes_per_second or None
+    limits = {"bytes_per_second": bytes_per_second, "objects_per_second": objects_per_second}
+    body |= {name: value or None for name, value in limits.items() if value is not None}
     if not body:
         raise click.UsageError("give at least one setting to change")
     talk.tell(talk.api.patch(path, body), mirror_tables.mirror_standing)

@@ -41,13 +41,14 @@ def show(talk: Talk, path: str) -> None:
 @click.option("--commit", metavar="ID", help="Only what keeps this commit from being promoted.")
 @click.option("--branch", metavar="NAME", help="Only what keeps this branch's newest commit from being promoted.")
 @click.option("--reason", metavar="REASON", help="Only problems with this reason.")
+@click.option("--cause", metavar="CAUSE", help="Only what replication has not brought for this cause, like NoRule.")
 @click.option("--prefix", metavar="PREFIX", help="Only problems at paths with this prefix.")
 @click.option("--kind", metavar="KIND", help="Only of this kind: object, range, metarange, record.")
 @click.option("--address", metavar="ADDRESS", help="Only the object at this address.")
 @click.option(
     "--group-by",
-    type=click.Choice(["reason", "prefix", "object"]),
-    help="Count problems by reason or by folder; object: each once, with the commits that lack it.",
+    type=click.Choice(["reason", "cause", "prefix", "object"]),
+    help="Count problems by reason, cause or folder; object: each once, with the commits that lack it.",
 )
 @LIMIT
 @of_mirror

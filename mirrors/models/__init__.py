@@ -4,7 +4,7 @@ Facts are written by duties (mirroring/), decisions are made from them by pure f
 """
 
 from mirrors.models.duty_kinds import MirrorDuty
-from mirrors.models.history import LagBreach, Measure, Promotion
+from mirrors.models.history import LagBreach, Measure, Promotion, ReplicationFailure
 from mirrors.models.mirror import (
     Mirror,
     MirrorBranch,
@@ -36,6 +36,7 @@ __all__ = [
     "MoveIntent",
     "PlaceLock",
     "Promotion",
+    "ReplicationFailure",
     "Repository",
     "Run",
     "SourceBranch",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from core.mirroring.object_check import WAIVABLE
 from db.fields import ExactTextField
 from mirrors.models.mirror import Mirror
 from mirrors.models.querysets import (
@@ -125,6 +126,16 @@ class Blocker(models.Model):
         help_text="the object is waived: while it can't be read there, it is in no descendant's way",
     )
     damage = models.BooleanField(default=False, help_text="what holds it had been complete: found when checked again")
+    cause = models.CharField(
+        max_length=32,
+        default="",
+        db_default="",
+        blank=True,
+        help_text="why the stores' replication has not brought it: core/replication/causes.py; empty: not asked yet",
+    )
+    cause_told = ExactTextField(default="", db_default="", blank=True, help_text="the same in a sentence")
+    cause_advice = ExactTextField(default="", db_default="", blank=True, help_text="what to do about it")
+    cause_at = models.DateTimeField(null=True, help_text="when the source's store was asked for that")
     first_seen = models.DateTimeField()
     attempts = models.IntegerField(default=1)
     look_at = models.DateTimeField()
@@ -146,6 +157,11 @@ class Blocker(models.Model):
             ),
         ]
         ordering = ["first_seen", "pk"]
+
+    @property
+    def is_waived(self) -> bool:
+        """Whether history may lack it because somebody has waived it: while it is not there, not when it is wrong."""
+        return self.waived and self.reason in WAIVABLE and not self.gone_at_source
 
 
 class Run(models.Model):

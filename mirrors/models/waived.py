@@ -59,7 +59,7 @@ def waived_addresses(mirror: Mirror) -> WaivedAddresses:
 
 def is_accepted(row: Blocker) -> bool:
     """The same of what was written down."""
-    return row.gone_at_source or (row.waived and row.reason in WAIVABLE)
+    return row.gone_at_source or row.is_waived
 
 
 def told_waivers(mirror: Mirror) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from core.bringing import (
     DEFAULT_WORKERS,
     LEAST_BYTES_PER_SECOND,
     MOST_BYTES_PER_SECOND,
+    MOST_OBJECTS_PER_SECOND,
     MOST_WORKERS,
     ObjectReplication,
 )
@@ -53,6 +54,7 @@ _NEWER_SETTINGS = {
     "copying_paused": False,
     "copy_workers": DEFAULT_WORKERS,
     "copy_bytes_per_second": None,
+    "copy_objects_per_second": None,
 }
 """Those that descriptors of earlier versions don't have, as they were then."""
 
@@ -85,6 +87,7 @@ class Descriptor:
     copying_paused: bool
     copy_workers: int
     copy_bytes_per_second: int | None
+    copy_objects_per_second: int | None
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -115,6 +118,7 @@ def describe(mirror: Mirror) -> Descriptor:
         copying_paused=mirror.copying_paused,
         copy_workers=mirror.copy_workers,
         copy_bytes_per_second=mirror.copy_bytes_per_second,
+        copy_objects_per_second=mirror.copy_objects_per_second,
     )
 
 
@@ -149,6 +153,7 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "copying_paused": descriptor.copying_paused,
             "copy_workers": descriptor.copy_workers,
             "copy_bytes_per_second": descriptor.copy_bytes_per_second,
+            "copy_objects_per_second": descriptor.copy_objects_per_second,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -182,7 +187,8 @@ def parse_descriptor(data: bytes) -> Descriptor:
         object_replication=_choice(settings, "object_replication", list(ObjectReplication)),
         copying_paused=_field(settings, "copying_paused", bool),
         copy_workers=_within(settings, "copy_workers", 1, MOST_WORKERS),
-        copy_bytes_per_second=_limit(settings),
+        copy_bytes_per_second=_limit(settings, "copy_bytes_per_second", LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND),
+        copy_objects_per_second=_limit(settings, "copy_objects_per_second", 1, MOST_OBJECTS_PER_SECOND),
     )
 
 
@@ -360,9 +366,8 @@ def _within(body: Mapping[str, Any], name: str, least: int, most: int) -> int:
     return value
 
 
-def _limit(body: Mapping[str, Any]) -> int | None:
-    name = "copy_bytes_per_second"
-    return None if body.get(name) is None else _within(body, name, LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND)
+def _limit(body: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
+    return None if body.get(name) is None else _within(body, name, least, most)
 
 
 def _share(body: Mapping[str, Any], name: str) -> float:

@@ -11,7 +11,7 @@ from django.db.models import Count, F, Min, Q, QuerySet, Window
 from django.db.models.functions import RowNumber, Substr
 
 from core.bringing import ObjectReplication
-from core.mirroring.facts import CommitFacts, History, Thing, Waived
+from core.mirroring.facts import ARRIVING, CommitFacts, History, Thing, Waived
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, BlockerQuerySet
 from mirrors.models.waived import address_hash, is_accepted
@@ -256,8 +256,16 @@ def thing_of(row: Blocker) -> Thing:
         id=row.pk,
         etag=row.etag,
         damage=row.damage,
-        waived=is_accepted(row) and not row.gone_at_source,
+        waived=row.is_waived,
+        **_cause_of(row),
     )
+
+
+def _cause_of(row: Blocker) -> dict[str, str]:
+    """Of what is only awaited; one that has come, and is wrong, has a reason of its own."""
+    if row.reason not in ARRIVING or is_accepted(row):
+        return {}
+    return {"cause": row.cause, "cause_told": row.cause_told, "cause_advice": row.cause_advice}
 
 
 def blockers_of(
@@ -266,6 +274,7 @@ def blockers_of(
     commit: str = "",
     branch: str = "",
     reason: str = "",
+    cause: str = "",
     kind: str = "",
     prefix: str = "",
     address: str = "",
@@ -285,5 +294,7 @@ def blockers_of(
         rows = rows.alias(beginning=Substr("path", 1, len(prefix))).filter(beginning=prefix)
     if address:
         rows = rows.filter(address_hash=address_hash(address))
-    exactly = {"reason": reason, "kind": kind}
+    if cause:
+        rows = rows.filter(reason__in=ARRIVING, gone_at_source=False)
+    exactly = {"reason": reason, "cause": cause, "kind": kind}
     return rows.filter(**{name: value for name, value in exactly.items() if value})
