@@ -104,7 +104,8 @@ def summary(user: Any, now: datetime, most: int) -> Summary:
     """How many there are, how many have failed, drifted or lost their branch, and some of these: by what is stored, not
     by each one's reading."""
     seen = _seen(user)
-    failed = seen.filter(Q(state=State.FAILED) | GONE | Q(pk__in=drifting(seen).values("export")))
+    overdue = Q(paused=True, paused_until__lte=now)
+    failed = seen.filter(Q(state=State.FAILED) | GONE | overdue | Q(pk__in=drifting(seen).values("export")))
     total, needing = seen.count(), failed.count()
     some = export_statuses(list(failed.order_by("repository", "branch", "name", "pk")[:most]), now) if needing else []
     exports = count(total, "export")
@@ -179,6 +180,8 @@ def _need(user: Any, reading: ExportSummary) -> Need:
     drifted = reading.told.state is ShownState.DAMAGED
     if reading.told.action == "delete":
         return Need(export=export, told=reading.told, name=_name(export), url=_url(export))
+    if reading.told.state is ShownState.PAUSED:
+        return _need_of_pause(user, reading)
     verb, view = ("Verify", "export_verify") if drifted else ("Repair", "export_repair")
     # While a run goes on, one that repairs say, nothing can be verified.
     may = rbac.allowed(user, "fs:RunExport", export.arn) and not (drifted and reading.active)
@@ -189,6 +192,20 @@ def _need(user: Any, reading: ExportSummary) -> Need:
         url=_url(export),
         verb=verb if may else "",
         verb_url=reverse(view, args=[export.pk]) if may else "",
+    )
+
+
+def _need_of_pause(user: Any, reading: ExportSummary) -> Need:
+    """Of one that is paused for longer than was said."""
+    export = reading.export
+    may = rbac.allowed(user, "fs:PauseExport", export.arn)
+    return Need(
+        export=export,
+        told=reading.told,
+        name=_name(export),
+        url=_url(export),
+        verb="Resume" if may else "",
+        verb_url=reverse("export_resume", args=[export.pk]) if may else "",
     )
 
 

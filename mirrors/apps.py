@@ -9,9 +9,12 @@ class MirrorsConfig(AppConfig):
     def ready(self) -> None:
         """Tell the steps of mirrors, and what they need of regions."""
         from installations import connection_test, contact, needed_rights, region_usage, services
+        from jobs import housekeeping
+        from mirrors.models import Mirror
         from mirrors.queries import region_traffic
         from mirrors.services import permissions
 
+        housekeeping.register(Mirror.forget_ended)
         permissions.register_mirrors()
         services.register_user("mirror", region_traffic.mirrors_by_region)
         services.register_user("mirrored repository", region_traffic.sources_by_region)

@@ -68,7 +68,7 @@ class Settlement:
         self._standings = observation.standings
         self._now = now
         self._after = config.current().notifications.after
-        self._rows = {(row.kind, row.subject): row for row in Alert.objects.current()}
+        self._rows = {(row.kind, row.subject): row for row in Alert.objects.current().filter(kind__in=AlertKind)}
         self._open = {(row.kind, row.subject) for row in self._rows.values() if row.opened_at}
         self._changed: list[Alert] = []
 

@@ -6,22 +6,35 @@ from typing import Any
 
 from django.db.models import Q
 
+from core.access.policies import auth_arn
 from deployment import config
 from exports.api.exports import visible
 from mirrors.models import Mirror
 from mirrors.services.rights import sees_every_mirror
+from notifications.conditions.keys import SUBJECTS, owner_of
 from notifications.models import Alert, AlertQuerySet
+from rbac import services as rbac
 from web.serializers import rfc3339
 
 OPEN, CLOSED = "open", "closed"
 
 
 def alerts_seen_by(user: Any) -> AlertQuerySet:
-    """Alerts about what the user may see: mirrors, exports; what concerns a whole deployment is for who may see all
-    mirrors."""
-    of_all = Q(mirror=None, export=None) if sees_every_mirror(user) else Q(pk__in=())
+    """Alerts about what the user may see: mirrors, exports, users' access keys; what concerns a whole deployment is for
+    who may see all mirrors."""
+    of_key = Q(subject__startswith=SUBJECTS)
+    of_all = Q(mirror=None, export=None) & ~of_key if sees_every_mirror(user) else Q(pk__in=())
+    keys = Q(subject__in=_keys_seen_by(user, Alert.objects.told().filter(of_key)))
     mirrors = Mirror.objects.visible_to(user).order_by().values("pk")
-    return Alert.objects.told().filter(of_all | Q(mirror__in=mirrors) | Q(export__in=visible(user)))
+    return Alert.objects.told().filter(of_all | keys | Q(mirror__in=mirrors) | Q(export__in=visible(user)))
+
+
+def _keys_seen_by(user: Any, alerts: AlertQuerySet) -> list[str]:
+    """Of the subjects of alerts about access keys those of users whose keys they may list."""
+    subjects = list(alerts.order_by().values_list("subject", flat=True).distinct())
+    owners = {owner_of(subject) for subject in subjects}
+    shown = {owner for owner in owners if rbac.allowed(user, "auth:ListCredentials", auth_arn("user", owner))}
+    return [subject for subject in subjects if owner_of(subject) in shown]
 
 
 def alert_json(alert: Alert) -> dict[str, Any]:

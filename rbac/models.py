@@ -12,7 +12,9 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
+from django.utils import timezone
 
+from core.notifications.expiry import told_from
 from rbac.querysets import (
     AccessKeyQuerySet,
     AttachmentQuerySet,
@@ -176,6 +178,12 @@ class AccessKey(models.Model):
         """Whether the key opens anything at that time."""
         unexpired = self.expires_at is None or self.expires_at > now
         return unexpired and self.disabled_at is None and self.user.is_active
+
+    @property
+    def is_near_its_end(self) -> bool:
+        """Whether it expires so soon that people are told."""
+        begins = told_from(self.created_at, self.expires_at) if self.expires_at else None
+        return begins is not None and begins <= timezone.now()
 
 
 HANDLE_DIGITS = 16

@@ -10,6 +10,7 @@ from core.exporting.state_machine import ExportSituation, is_due, is_exported, i
 from core.exporting.state_machine import State as ExportState
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State
+from core.pauses import Pause
 from core.text.phrases import Phrase, code, count, name, say, sentence, sentences, short
 
 STATES = (
@@ -83,6 +84,8 @@ class ExportFacts:
     gone_since: datetime | None = None
     drift: Drift | None = None
     """What the last verification of the destination found, if it found files of the commit missing or different."""
+    pause: Pause | None = None
+    """What is known of the pause, if it is in one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def tell(facts: ExportFacts, now: datetime) -> Told:
     if facts.drift:
         return _drifted(facts, facts.drift, now)
     if standing.paused:
-        return Told(State.PAUSED, "Paused", _paused(facts), "resume")
+        return Told(State.PAUSED, "Paused", _paused(facts, now), "resume")
     if standing.state in (ExportState.IN_PROGRESS, ExportState.REPAIRED):
         state = State.RETRYING if facts.retrying else State.SYNCING
         return Told(state, "Retrying" if facts.retrying else "Exporting", _going_on(facts))
@@ -138,7 +141,7 @@ def _drifted(facts: ExportFacts, drift: Drift, now: datetime) -> Told:
     repairing = run is not None and going_on and run.repairs
     if facts.standing.paused:
         advice = say() if repairing else _ADVICE
-        return Told(State.DAMAGED, "Drifted", sentences(phrase, advice, _paused(facts)), "resume")
+        return Told(State.DAMAGED, "Drifted", sentences(phrase, advice, _paused(facts, now)), "resume")
     if going_on:
         told = sentences(phrase, _going_on(facts) if repairing else _ADVICE)
         return Told(State.DAMAGED, "Repairing" if repairing else "Drifted", told)
@@ -197,11 +200,14 @@ def _failed(facts: ExportFacts, now: datetime) -> Phrase:
     return sentences(first, sentence("Repair " if advised else "Fix that, then click Repair: it ", does))
 
 
-def _paused(facts: ExportFacts) -> Phrase:
+def _paused(facts: ExportFacts, now: datetime) -> Phrase:
+    paused = (facts.pause or Pause()).told(now)
     if facts.run and facts.run.ended_at is None:
         doing = "repaired" if facts.run.repairs else "exported"
-        return sentence("Paused while ", short(facts.run.ref), f" is being {doing}: Resume continues where it stopped")
-    return sentence("Paused: no commits of ", name(facts.branch), " are exported")
+        return sentence(
+            paused, " while ", short(facts.run.ref), f" is being {doing}: Resume continues where it stopped"
+        )
+    return sentence(paused, ": no commits of ", name(facts.branch), " are exported")
 
 
 def _going_on(facts: ExportFacts) -> Phrase:

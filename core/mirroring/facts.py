@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from core.pauses import Pause
+
 # What may simply still be under way. Every other reason needs somebody.
 ARRIVING = frozenset({"missing", "range-missing", "metarange-missing"})
 
@@ -255,7 +257,7 @@ class MirrorFacts:
     state: str = "active"
     reason_code: str = ""
     reason: str = ""
-    paused: bool = False
+    pause: Pause | None = None
     frozen_reason: str = ""
     look_error: str = ""
     look_refused: bool = False

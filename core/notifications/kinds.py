@@ -33,6 +33,10 @@ class AlertKind(StrEnum):
     QUEUE_SILENT = "queue-silent"
     QUEUE_LATE = "queue-late"
     DEPLOYMENTS_DIFFER = "deployments-differ"
+    REGION_TEST_FAILED = "region-test-failed"
+    KEY_EXPIRING = "key-expiring"
+    KEY_EXPIRING_SOON = "key-expiring-soon"
+    AUDIT_BROKEN = "audit-broken"
     MIRROR_LATE = "mirror-late"
     MIRROR_UNKNOWN = "mirror-unknown"
     MIRROR_BLOCKED = "mirror-blocked"
@@ -41,9 +45,12 @@ class AlertKind(StrEnum):
     MIRROR_FAILED = "mirror-failed"
     MIRROR_FROZEN = "mirror-frozen"
     MIRROR_STOPPED = "mirror-stopped"
+    MIRROR_PAUSED_TOO_LONG = "mirror-paused-too-long"
+    MIRROR_GARBAGE_COLLECTION = "mirror-garbage-collection"
     EXPORT_STOPPED = "export-stopped"
     EXPORT_FAILED = "export-failed"
     EXPORT_DRIFTED = "export-drifted"
+    EXPORT_PAUSED_TOO_LONG = "export-paused-too-long"
 
     @property
     def severity(self) -> Severity:
@@ -68,14 +75,31 @@ class AlertKind(StrEnum):
         return _REMEDIES[self]
 
 
-_WARNINGS = frozenset({AlertKind.MIRROR_LATE, AlertKind.MIRROR_UNKNOWN, AlertKind.QUEUE_LATE})
-_AT_ONCE = frozenset({AlertKind.MIRROR_DAMAGED, AlertKind.MIRROR_TAMPERED, AlertKind.EXPORT_DRIFTED})
+_WARNINGS = frozenset(
+    {
+        AlertKind.MIRROR_LATE,
+        AlertKind.MIRROR_UNKNOWN,
+        AlertKind.MIRROR_PAUSED_TOO_LONG,
+        AlertKind.EXPORT_PAUSED_TOO_LONG,
+        AlertKind.QUEUE_LATE,
+        AlertKind.REGION_TEST_FAILED,
+        AlertKind.KEY_EXPIRING,
+        AlertKind.MIRROR_GARBAGE_COLLECTION,
+    }
+)
+_AT_ONCE = frozenset(
+    {AlertKind.MIRROR_DAMAGED, AlertKind.MIRROR_TAMPERED, AlertKind.EXPORT_DRIFTED, AlertKind.AUDIT_BROKEN}
+)
 _REMEDIES = {
     AlertKind.REGION_DOWN: "Check the region's servers and the network between.",
     AlertKind.REPLICATION_STOPPED: "Check the bucket replication between the two regions: its rule, role and metrics.",
     AlertKind.QUEUE_SILENT: "Start the controller and the worker of this queue, and look at their logs.",
     AlertKind.QUEUE_LATE: "Look at Jobs for what its workers are busy with, or start more of them.",
     AlertKind.DEPLOYMENTS_DIFFER: "Give all deployments on this database the same value, and restart them.",
+    AlertKind.REGION_TEST_FAILED: "Open the region: fix what its last test names, then click Test.",
+    AlertKind.KEY_EXPIRING: "Click Rotate beside the key, and give the new one to the programs that use it.",
+    AlertKind.KEY_EXPIRING_SOON: "Click Rotate beside the key, and give the new one to the programs that use it.",
+    AlertKind.AUDIT_BROKEN: "Don't change the database, and compare it with a backup.",
     AlertKind.MIRROR_LATE: "Open the mirror: its page says what it waits for.",
     AlertKind.MIRROR_UNKNOWN: "Open the mirror: its page says what can't be looked at.",
     AlertKind.MIRROR_BLOCKED: "Open its backlog: it names what has not arrived, and how to bring it.",
@@ -84,9 +108,12 @@ _REMEDIES = {
     AlertKind.MIRROR_FAILED: "Open the mirror: its page says what refuses it.",
     AlertKind.MIRROR_FROZEN: "Open the mirror: its source is not the one that it was made of.",
     AlertKind.MIRROR_STOPPED: "Open the mirror: its page says what stopped it.",
+    AlertKind.MIRROR_PAUSED_TOO_LONG: "Click Resume on the mirror's page, or give the pause another end there.",
+    AlertKind.MIRROR_GARBAGE_COLLECTION: "Open the mirror: its page says which rules, and what to do about them.",
     AlertKind.EXPORT_STOPPED: "Delete the export, or export another branch instead.",
     AlertKind.EXPORT_FAILED: "Mend what is named, then click Repair on the export's page.",
     AlertKind.EXPORT_DRIFTED: "Click Repair drift on the export's page.",
+    AlertKind.EXPORT_PAUSED_TOO_LONG: "Click Resume on the export's page, or give the pause another end there.",
 }
 
 OF_MIRRORS = {

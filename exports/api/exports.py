@@ -46,6 +46,7 @@ from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, newest_first, number_of, one_of, page_of
+from web.pauses import PauseTerms, stated_in
 from web.schemas import page_answer
 
 OF_BRANCH = (
@@ -220,14 +221,16 @@ class Failures(OfBranch, TableView):
 class Pause(OfBranch):
     """Pause an export, or resume it."""
 
-    @answers("Pause an export", 200, ExportStatus, query=OF_BRANCH, fails=[503])
+    @answers("Pause an export", 200, ExportStatus, body=PauseTerms, query=OF_BRANCH, fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
-        """Stop after what is being copied right now; nothing is lost. Needs fs:PauseExport on the branch."""
+        """Stop after what is being copied right now; nothing is lost. The body may say why, and until when it is meant:
+        it does not end by itself, but an alert tells that it lasts for longer. Needs fs:PauseExport on the branch."""
         return self.change(request, repository, branch, paused=True)
 
     def change(self, request: Request, repository: str, branch: str, *, paused: bool) -> Response:
         export = self.find(request, "fs:PauseExport", repository, branch)
-        exports.export_pause(actor=request.user, export=export, paused=paused)
+        stated = stated_in(request.data) if paused else None
+        exports.export_pause(actor=request.user, export=export, paused=paused, stated=stated)
         export.refresh_from_db()
         return Response(status_json(reading_of(export)))
 

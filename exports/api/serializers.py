@@ -12,6 +12,7 @@ from core.mirroring.states import State as Word
 from exports.models import Export, ExportFailure, ExportRun, SkippedCommit
 from exports.services.exports import LONGEST_PATTERN, MOST_PATTERNS, MOST_PER_SECOND, Wish
 from exports.status.export import ExportSummary
+from web.pauses import PauseAnswer, pause_json
 from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null
 from web.serializers import Body, TrueOrFalse, rfc3339
 
@@ -146,7 +147,7 @@ class ExportRunAnswer(serializers.Serializer):
     )
 
 
-class ExportStatus(serializers.Serializer):
+class ExportStatus(PauseAnswer):
     """Where an export stands."""
 
     repository = serializers.CharField()
@@ -236,6 +237,7 @@ def status_json(reading: ExportSummary) -> dict[str, Any]:
         "action": reading.told.action or None,
         "error_message": export.error or None,
         "paused": export.paused,
+        **pause_json(export.pause),
         "current_ref": export.current_ref or None,
         "last_success_ref": export.last_success_ref or None,
         "last_success_at": rfc3339(export.succeeded_at),

@@ -11,10 +11,11 @@ from django.db import models
 from core.access.policies import branch_arn
 from core.exporting import manifests, names, state_machine
 from db.fields import ExactTextField
+from db.pauses import Pausable
 from exports.querysets import ExportQuerySet
 
 
-class Export(models.Model):
+class Export(Pausable):
     """The configuration of a branch's export, and where it stands. Commit ids are "" for none."""
 
     class State(models.TextChoices):
@@ -58,7 +59,6 @@ class Export(models.Model):
     actions_at_success = models.BooleanField(
         default=False, db_default=True, help_text="whether the last success brought what is below _lakefs_actions/"
     )
-    paused = models.BooleanField(default=False)
     objects_per_second = models.IntegerField(null=True, help_text="null: as fast as it goes")
     bytes_per_second = models.BigIntegerField(null=True, help_text="null: as fast as it goes")
     state = models.CharField(max_length=32, blank=True, choices=State.choices)

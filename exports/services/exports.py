@@ -17,6 +17,7 @@ from core.exporting.destinations import check_beside, check_place
 from core.exporting.manifests import Mode as Manifest
 from core.exporting.names import check_name, joined
 from core.exporting.state_machine import State
+from core.pauses import ENDED, columns_of, recorded
 from db import clock
 from exports.engine import drift_repairs, runs, verifications
 from exports.engine.abandoned_destinations import take
@@ -172,16 +173,21 @@ def export_delete(*, actor: Any, export: Export, reason: str = "") -> None:
         _audit(actor, right, Verb.DELETE, export, before=before, reason=reason)
 
 
-def export_pause(*, actor: Any, export: Export, paused: bool) -> None:
-    """Stop after the slice that is being copied, or go on; nothing is lost."""
+def export_pause(*, actor: Any, export: Export, paused: bool, stated: Mapping[str, Any] | None = None) -> None:
+    """Stop after the slice that is being copied, or go on; nothing is lost. `stated` are the columns of core.pauses
+    that somebody says of a pause: its reason, its end. Raises Denied, NotFound and Invalid."""
     right = ("fs:PauseExport", export.arn)
     rbac.require(actor, right)
     with transaction.atomic():
         now = Export.objects.held(export.pk)
-        Export.objects.filter(pk=export.pk).update(paused=paused)
+        columns = columns_of(now.pause, stated or {}, by=_name(actor), now=clock.now()) if paused else dict(ENDED)
+        Export.objects.filter(pk=export.pk).update(**columns)
         duties.wake(KIND, subject_of(export))
-        verb, before = Verb.PAUSE if paused else Verb.RESUME, {"paused": now.paused}
-        _audit(actor, right, verb, export, before=before, after={"paused": paused})
+        verb = Verb.RESUME if not paused else Verb.CHANGE if now.paused and stated else Verb.PAUSE
+        told = [name for name, value in columns.items() if name == "paused" or getattr(now, name) != value]
+        before = recorded({name: getattr(now, name) for name in told})
+        after, reason = recorded({name: columns[name] for name in told}), columns.get("pause_reason", "")
+        _audit(actor, right, verb, export, before=before, after=after, reason=reason)
 
 
 def export_limits(*, actor: Any, export: Export, changes: Mapping[str, int | None]) -> None:

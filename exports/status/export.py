@@ -98,8 +98,14 @@ class ExportSummary:
 
     @property
     def needs_somebody(self) -> bool:
-        """Whether nothing goes on before somebody acts."""
-        return self.told.state.tone is Tone.BAD
+        """Whether nothing goes on before somebody acts, or a pause lasts for longer than was said."""
+        return self.told.state.tone is Tone.BAD or self.paused_too_long
+
+    @property
+    def paused_too_long(self) -> bool:
+        """Whether it is paused for longer than was said."""
+        pause = self.export.pause
+        return pause is not None and pause.is_overdue(self.as_of)
 
 
 def behind_of(export: Export) -> Behind | None:
@@ -168,6 +174,7 @@ def _reading(
         gone=Gone(export.gone) if export.gone else None,
         gone_since=export.gone_since,
         drift=drift,
+        pause=export.pause,
     )
     seen = bool(export.head) and not export.look_error and stale_since is None
     return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at, seen)

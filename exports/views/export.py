@@ -21,6 +21,7 @@ from exports.status.export import export_statuses
 from exports.views.export_context import detail_of
 from rbac import services as rbac
 from web.pages import answered, whole_or_part
+from web.pauses import stated_by_form
 
 SECTION = {"section": "exports"}
 SHOWN = 10
@@ -88,7 +89,11 @@ def export_pause(request: HttpRequest, number: int, paused: bool) -> HttpRespons
         if paused
         else "Resumed: the export continues where it stopped."
     )
-    pause = partial(exports.export_pause, actor=request.user, export=export, paused=paused)
+
+    def pause() -> None:
+        stated = stated_by_form(request.POST) if paused else None
+        exports.export_pause(actor=request.user, export=export, paused=paused, stated=stated)
+
     return _carry_out(request, export, pause, message)
 
 

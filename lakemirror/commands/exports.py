@@ -11,6 +11,7 @@ from urllib.parse import quote
 import click
 
 from lakemirror.commands.context import Talk, talks
+from lakemirror.commands.pausing import pause_terms
 from lakemirror.errors import No
 from lakemirror.output import export_tables
 from lakemirror.output.formatting import short, size
@@ -167,10 +168,14 @@ def repair(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
 
 
 @click.command()
+@pause_terms
 @of_branch
-def pause(talk: Talk, branch: str) -> None:
-    """Pause after the files that are being copied now."""
-    talk.tell(talk.api.post(f"{branch}/export-pause"), export_tables.standing)
+def pause(talk: Talk, branch: str, terms: dict[str, Any]) -> None:
+    """Pause after the files that are being copied now.
+
+    It stays paused until it is resumed; an alert tells if that is later than you say here.
+    """
+    talk.tell(talk.api.post(f"{branch}/export-pause", terms), export_tables.standing)
 
 
 @click.command()

@@ -10,6 +10,7 @@ import click
 from lakemirror.addresses import mirror_path, mirrors_path
 from lakemirror.catch_up import CatchingUp
 from lakemirror.commands.context import Talk, message, of_mirror, talks
+from lakemirror.commands.pausing import pause_terms
 from lakemirror.errors import No, WrongUsage
 from lakemirror.output import mirror_tables
 from lakemirror.wait import Look, may_wait, wait_until_done
@@ -56,10 +57,14 @@ def create(
 
 
 @click.command()
+@pause_terms
 @of_mirror
-def pause(talk: Talk, path: str) -> None:
-    """Pause a mirror: no branch is moved. Records are still copied and objects validated."""
-    talk.tell(talk.api.post(f"{path}/pause"), mirror_tables.mirror_standing)
+def pause(talk: Talk, path: str, terms: dict[str, Any]) -> None:
+    """Pause a mirror: no branch is moved. Records are still copied and objects validated.
+
+    It stays paused until it is resumed; an alert tells if that is later than you say here.
+    """
+    talk.tell(talk.api.post(f"{path}/pause", terms), mirror_tables.mirror_standing)
 
 
 @click.command()

@@ -72,6 +72,8 @@ def configuration(settings: dict[str, Any]) -> RenderableType:
 def standing(status: dict[str, Any]) -> RenderableType:
     """Where an export stands: its state, its error, its run."""
     lines = [f"{_which(status)}: {state(status)}"]
+    if status["paused"]:
+        lines.append(status["reason"])
     if status["error_message"]:
         lines.append(f"Error        {status['error_message']}")
     if status["look_error"]:

@@ -32,6 +32,7 @@ from rbac import services as rbac
 from web.etags import ANYTHING, Seen, seen
 from web.openapi import IF_MATCH, answers, etag
 from web.paging import MIRRORS_PAGE, PAGE, a_page, mirrors_page_of, newest_first, page_of
+from web.pauses import PauseTerms, stated_in
 from web.schemas import LOCATION, JobTakenAnswer, page_answer
 
 SOURCE_REGION = OpenApiParameter(
@@ -155,11 +156,12 @@ class Pause(APIView):
 
     tag = "mirrors"
 
-    @answers("Pause a mirror", 200, MirrorAnswer, query=[etag(200)])
+    @answers("Pause a mirror", 200, MirrorAnswer, body=PauseTerms, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """The mirror. Needs fs:OperateMirror on its source or on itself."""
+        """The mirror. The body may say why, and until when it is meant: it does not end by itself, but an alert tells
+        that it lasts for longer. Needs fs:OperateMirror on its source or on itself."""
         require_operation_of(request.user, repository, mirror_id)
-        return _change(request, repository, mirror_id, {"paused": True})
+        return _change(request, repository, mirror_id, {"paused": True} | stated_in(request.data))
 
 
 class Resume(APIView):

@@ -14,6 +14,7 @@ from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.source_moves import FirstSync
 from mirrors.api.serializers import MirrorSettings
+from web.pauses import PauseAnswer
 from web.schemas import count_or_null, text_or_null, time_or_null
 
 
@@ -92,7 +93,7 @@ class ReplicationAnswer(serializers.Serializer):
     causes = CauseAnswer(many=True)
 
 
-class MirrorAnswer(MirrorSettings):
+class MirrorAnswer(MirrorSettings, PauseAnswer):
     """A mirror: its settings, and what is known of it now. A newer version may add words to those that are known."""
 
     validation_depth = serializers.CharField(help_text=_known(Depth))

@@ -23,6 +23,7 @@ from core.mirroring.source_moves import FirstSync
 from db import clock
 from mirrors.status.mirror import MirrorStatus, branch_json
 from mirrors.status.replication import replication_json
+from web.pauses import pause_json
 from web.serializers import Body, TrueOrFalse, rfc3339
 
 
@@ -164,6 +165,7 @@ def mirror_json(reading: MirrorStatus) -> dict[str, Any]:
         "region": mirror.region,
         "storage_namespace": mirror.storage_namespace,
         **settings,
+        **pause_json(mirror.pause),
         "selected_branches": settings["branches"] | {"left_out": reading.left_out},
         "copied_objects": mirror.copied,
         "copied_bytes": mirror.copied_bytes,

@@ -9,6 +9,7 @@ from django.db.models import Q
 from core.bringing import DEFAULT_WORKERS, ObjectReplication
 from core.mirroring.branch_selection import ALL, Selection
 from db.fields import ExactTextField
+from db.pauses import Pausable
 from mirrors.models.querysets import (
     MirrorCommitQuerySet,
     MirrorQuerySet,
@@ -21,7 +22,7 @@ def all_branches() -> dict[str, list[str]]:
     return {"include": list(ALL), "exclude": []}
 
 
-class Mirror(models.Model):
+class Mirror(Pausable):
     """A read-only copy of a source repository in another region. `name` is its id and its repository's name there."""
 
     class State(models.TextChoices):
@@ -37,7 +38,6 @@ class Mirror(models.Model):
     state = models.CharField(max_length=16, choices=State.choices, default=State.CREATING)
     reason_code = models.CharField(max_length=64, blank=True)
     reason = ExactTextField(blank=True, help_text="why it is stopped, or what the last attempt met")
-    paused = models.BooleanField(default=False)
     depth = models.CharField(max_length=16, default="etag")
     content_sample = models.FloatField(default=1.0, help_text="the share of objects that depth `content` reads, 0 to 1")
     imported = models.CharField(max_length=16, default="block")

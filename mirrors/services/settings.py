@@ -15,6 +15,7 @@ from django.db import transaction
 from audit.verbs import Verb
 from core.errors import Invalid
 from core.mirroring.branch_selection import OnUnselect
+from core.pauses import ENDED, STATED, columns_of, recorded
 from db import clock
 from jobs import duties
 from mirrors.models import Mirror, MirrorDuty
@@ -40,23 +41,25 @@ def mirror_update(
 ) -> Mirror:
     """Change settings of a mirror, named by their columns; gives it as it is then. What is so already is no change.
 
+    A change to `paused` may say with it why, and until when it is meant: `pause_reason`, `paused_until`.
     `on_unselect` says what becomes of branches that are there, and are `selected` no more by this very change.
     Raises Denied, NotFound (it is being deleted), Stale (not as it was `seen`) and Invalid (no such setting).
     """
-    operates = changes.keys() == {"paused"}
+    operates = "paused" in changes and changes.keys() <= {"paused", *STATED}
     right = require_operation(actor, mirror) if operates else require_change(actor, mirror)
-    if unknown := sorted(changes.keys() - SETTINGS.keys()):
+    known = {*SETTINGS, *(STATED if changes.get("paused") else ())}
+    if unknown := sorted(changes.keys() - known):
         raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
     with transaction.atomic():
         old = mirror_lock(mirror)
         seen.require(etag_of(old), old.name)
-        changes = whole_selection(changes, old.selected, old.source.default_branch)
+        changes = whole_selection(_with_pause(changes, old, actor), old.selected, old.source.default_branch)
         before = {column: getattr(old, column) for column in changes if getattr(old, column) != changes[column]}
         after = {column: changes[column] for column in before}
         if not after:
             return old
         new = _store(old, after)
-        follows = {**SETTINGS, "selected": partial(reselect, on_unselect=on_unselect)}
+        follows = {**dict.fromkeys(ENDED, _move_on), **SETTINGS, "selected": partial(reselect, on_unselect=on_unselect)}
         for follow in dict.fromkeys(follows[column] for column in after):
             follow(old, new)
         duties.wake(MirrorDuty.MANAGE, old.pk)  # which writes the descriptor
@@ -65,14 +68,25 @@ def mirror_update(
             right=right,
             verb=_verb(after),
             subject=old.audit_name,
-            before={"mirror": old.name, **before},
-            after={"mirror": old.name, **after},
+            before={"mirror": old.name, **recorded(before)},
+            after={"mirror": old.name, **recorded(after)},
+            reason=after.get("pause_reason", ""),
         )
     return new
 
 
+def _with_pause(changes: Mapping[str, Any], old: Mirror, actor: Any) -> Mapping[str, Any]:
+    """With all columns of a pause that begins, goes on otherwise, or ends."""
+    if "paused" not in changes:
+        return changes
+    stated = {column: changes[column] for column in STATED if column in changes}
+    if not changes["paused"]:
+        return {**changes, **ENDED}
+    return {**changes, **columns_of(old.pause, stated, by=str(actor), now=clock.now())}
+
+
 def _verb(after: Mapping[str, Any]) -> Verb:
-    if after.keys() == {"paused"}:
+    if "paused" in after and after.keys() <= ENDED.keys():
         return Verb.PAUSE if after["paused"] else Verb.RESUME
     return Verb.CHANGE
 

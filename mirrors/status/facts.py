@@ -202,7 +202,7 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
         state=mirror.state,
         reason_code=mirror.reason_code,
         reason=mirror.reason,
-        paused=mirror.paused,
+        pause=mirror.pause,
         frozen_reason=source.frozen_reason,
         look_error=source.look_error or next((duty.outcome for duty in sensing), ""),
         look_refused=any(_failing(duty).refused for duty in sensing),

@@ -15,7 +15,7 @@ from core.mirroring.explain.standing import is_current, judge_standing
 from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import BranchFacts, MirrorFacts, Thing
 from core.mirroring.rpo import lag, worst_lag
-from core.mirroring.states import ASIDE, Stage, State
+from core.mirroring.states import ASIDE, Stage, State, Tone
 from core.text.phrases import Phrase
 from db import clock
 from mirrors.models import Mirror, Promotion
@@ -117,6 +117,16 @@ class MirrorStatus:
     def sentence(self) -> str:
         """What is going on and what to do, as plain text."""
         return str(self.explanation)
+
+    @property
+    def needs_somebody(self) -> bool:
+        """Whether nothing goes on before somebody acts, or a pause lasts for longer than was said."""
+        return self.state.tone is Tone.BAD or self.paused_too_long
+
+    @property
+    def paused_too_long(self) -> bool:
+        """Whether it is paused for longer than was said."""
+        return self.mirror.pause is not None and self.mirror.pause.is_overdue(self.as_of)
 
     @property
     def announced(self) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from core.installations.outages import Outage, OutageKind, outage_phrase, outage_remedy
 from core.installations.stopped_replication import Stop, Waits, find_stops, stop_phrase, stop_remedy
-from core.mirroring.states import State, Tone
+from core.mirroring.states import State
 from core.text.phrases import Phrase, say, sentences
 from installations import contact
 from mirrors.queries.own_moves import last_arrivals
@@ -126,7 +126,7 @@ def is_explained(reading: MirrorStatus, causes: Sequence[RootCause]) -> bool:
 
 def needing(readings: Sequence[MirrorStatus]) -> list[MirrorStatus]:
     """Those that need somebody, the worst first."""
-    urgent = [reading for reading in readings if reading.state.tone is Tone.BAD]
+    urgent = [reading for reading in readings if reading.needs_somebody]
     return sorted(urgent, key=lambda reading: (-reading.state.severity, -(reading.lag or 0), reading.mirror.name))
 
 

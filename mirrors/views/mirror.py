@@ -29,6 +29,7 @@ from mirrors.status.tags import count_tags, tag_readings
 from mirrors.views.forms import DeletionForm
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_see, show_tab
 from web.errors import status_of
+from web.pauses import stated_by_form
 
 PAGE = 100
 OPENED = 10
@@ -120,8 +121,11 @@ def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
     message = f"{mirror.name} is paused: no branch is moved; what arrives is copied and checked all the same."
     if not paused:
         message = f"{mirror.name} is resumed: each branch goes to its newest complete commit."
-    change = {"paused": paused}
-    pause = partial(settings.mirror_update, actor=request.user, mirror=mirror, changes=change)
+
+    def pause() -> None:
+        change = {"paused": paused} | (stated_by_form(request.POST) if paused else {})
+        settings.mirror_update(actor=request.user, mirror=mirror, changes=change)
+
     return carry_out(request, mirror, pause, message)
 
 

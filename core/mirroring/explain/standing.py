@@ -28,6 +28,8 @@ def is_current(mirror: MirrorFacts, now: datetime, targets: Targets) -> bool:
     return not stale and not is_stale(mirror.looked_at, now, targets)
 
 
+PAUSED_TOO_LONG = "paused_too_long"
+"""The reason code of a mirror that is paused for longer than was said."""
 _ASK_FOR_WORKERS = say("Check that the controller and the workers are running.")
 _STOPPED_ADVICE = {
     "name-taken": "Delete this mirror and make it under another name.",
@@ -59,7 +61,8 @@ def _frozen(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | N
 
 
 def _paused(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
-    if not mirror.paused:
+    pause = mirror.pause
+    if pause is None:
         return None
     behind = mirror.counted.behind + sum(branch.pending > 0 for branch in mirror.branches)
     unknown = _elsewhere(mirror, now, targets) or _stale_source(mirror, now, targets)
@@ -67,9 +70,11 @@ def _paused(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | N
     if not behind and unknown is None:
         waiting = sentence("nothing waits")
     phrase = sentences(
-        sentence("paused: no branch is moved until it is resumed"), waiting, unknown.sentence if unknown else say()
+        sentence(pause.told(now), ": no branch is moved until it is resumed"),
+        waiting,
+        unknown.sentence if unknown else say(),
     )
-    return Verdict(State.PAUSED, "paused", phrase)
+    return Verdict(State.PAUSED, PAUSED_TOO_LONG if pause.is_overdue(now) else "paused", phrase)
 
 
 def _creating(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:

@@ -14,6 +14,7 @@ from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import BranchFacts, CommitFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Thing, Waiting
 from core.mirroring.rpo import Targets
 from core.mirroring.states import Stage, State, Tone
+from core.pauses import Pause
 from core.text.phrases import Kind
 
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
@@ -374,7 +375,7 @@ def test_a_frozen_source_says_that_nothing_is_deleted() -> None:
 
 
 def test_a_paused_mirror_counts_who_waits() -> None:
-    verdict, (row,) = explain(mirror(behind(), paused=True), NOW, Targets())
+    verdict, (row,) = explain(mirror(behind(), pause=Pause()), NOW, Targets())
     assert verdict.state is State.PAUSED
     assert "1 branch waits" in str(verdict.sentence)
     assert str(row.brief) == "4 commits wait"

@@ -1,0 +1,49 @@
+"""What is wrong at this moment, and how each subject is doing that an alert may be about.
+
+Mirrors and exports are read as their pages read them. What an outage or a silent queue explains is given its `cause`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from exports.models import Export
+from exports.status.export import export_statuses
+from jobs.queue_status import queue_readings
+from mirrors.models import Mirror
+from mirrors.status.fleet import fleet_statuses
+from mirrors.status.root_causes import root_causes
+from notifications.conditions.checks import look_at_audit, look_at_gc_rules, look_at_tests
+from notifications.conditions.exports import look_at_exports
+from notifications.conditions.keys import look_at_keys
+from notifications.conditions.mirrors import look_at_mirrors
+from notifications.conditions.observation import Observation, Trouble, by_key
+from notifications.conditions.pauses import look_at_pauses
+from notifications.conditions.regions import (
+    look_at_deployments,
+    look_at_queues,
+    look_at_regions,
+    look_at_replication,
+)
+
+__all__ = ["Observation", "Trouble", "by_key", "observe"]
+
+
+def observe(now: datetime) -> Observation:
+    """Look at all that an alert may be about; raises what a database may raise."""
+    seen = Observation()
+    readings = fleet_statuses(Mirror.objects.live(), now)
+    causes, queues = root_causes(readings, now), queue_readings(now)
+    look_at_regions(seen, causes, now)
+    look_at_replication(seen, readings)
+    look_at_queues(seen, queues)
+    look_at_deployments(seen)
+    look_at_mirrors(seen, readings, causes, {queue.name for queue in queues if queue.silent})
+    exports = export_statuses(list(Export.objects.filter(deleting=False)), now)
+    look_at_exports(seen, exports)
+    look_at_pauses(seen, readings, exports, now)
+    look_at_keys(seen, now)
+    look_at_audit(seen)
+    look_at_gc_rules(seen, readings)
+    look_at_tests(seen, now)
+    return seen

@@ -1,0 +1,46 @@
+"""What a look found: troubles, and how each subject is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.mirroring.states import NOT_KNOWN, State
+from core.notifications.lifecycle import Condition, Standing
+
+UNSURE = NOT_KNOWN | {State.RETRYING}
+"""States of a mirror in which nobody knows whether what was wrong is over."""
+UNSURE_EXPORT = frozenset({State.UNKNOWN, State.RETRYING, State.SYNCING})
+"""The same of an export: a run that goes on has repaired nothing yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A condition with what its alert shows: the subject's name, its region, what to do, the page that helps; the keys
+    of mirror or export, by which it is seen by who may see these."""
+
+    condition: Condition
+    name: str
+    link: str
+    remedy: str
+    region: str = ""
+    mirror: int | None = None
+    export: int | None = None
+
+
+@dataclass(slots=True)
+class Observation:
+    """One look at everything: what is wrong, and how subjects are doing; those that are not in it are gone."""
+
+    troubles: list[Trouble] = field(default_factory=list)
+    standings: dict[str, Standing] = field(default_factory=dict)
+
+
+def with_state(word: str, told: str) -> str:
+    """A sentence after the state that it explains, unless it begins with that itself."""
+    return told if told.startswith(f"{word}: ") else f"{word}: {told}"
+
+
+def by_key(troubles: Sequence[Trouble]) -> Mapping[tuple[str, str], Trouble]:
+    """By what makes an alert the same: its kind and subject."""
+    return {(trouble.condition.kind.value, trouble.condition.subject): trouble for trouble in troubles}
