@@ -128,7 +128,8 @@ def _beside(commits: int, summed: int | None) -> str:
     """Branches count what they pointed to, and each for itself; here merged commits count too, and each commit once."""
     if summed is None or summed == commits:
         return ""
-    return f" (each counted once, merged ones too; the branches are {count(summed, 'commit')} behind, added up)"
+    behind = f"the branches that stay are {count(summed, 'commit')} behind, added up"
+    return f" (each counted once, with all that was merged; {behind})"
 
 
 def _by(authors: Mapping[str, int]) -> str:

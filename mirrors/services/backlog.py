@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 
 from audit.verbs import Verb
 from core.mirroring.facts import ARRIVING
+from core.mirroring.object_check import WAIVABLE
 from db import clock
 from jobs import duties
 from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
@@ -22,6 +23,9 @@ from mirrors.services.rights import require_operation
 from mirrors.transitions.blockers import LOOKED_FOR
 from rbac import services as rbac
 
+_IS_WAIVED = ExpressionWrapper(
+    Q(waived=True, gone_at_source=False, reason__in=sorted(WAIVABLE)), output_field=BooleanField()
+)
 _GONE = Q(data=MirrorCommit.Data.GONE)
 
 
@@ -45,20 +49,24 @@ class Held:
 
 class Looked:
     """What a look at the first COUNTED rows tells of all of them: `total` different things at least, if there are
-    `more`. Several ranges may need one thing, with a row each: the first stands for it, `repeated` are the others."""
+    `more`. Several ranges may need one thing, with a row each: the first stands for it, `repeated` are the others. So
+    many of the things are `waived`: nothing waits for them but the heads of branches."""
 
     def __init__(self, rows: QuerySet[Blocker]) -> None:
-        fields = ("pk", "kind", "key", "holder_id", "reason", "path", "cause", "first_seen")
+        fields = ("pk", "kind", "key", "holder_id", "reason", "path", "cause", "first_seen", _IS_WAIVED)
         first_rows = list(rows.order_by("pk").values_list(*fields)[: COUNTED + 1])
         self.more = len(first_rows) > COUNTED
         self.repeated: list[int] = []
+        self.waived = 0
         self._rows: list[tuple[str, str, str | None, datetime]] = []
         self._holders: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for pk, kind, key, holder, reason, path, cause, seen in first_rows[:COUNTED]:
+        for pk, kind, key, holder, reason, path, cause, seen, waived in first_rows[:COUNTED]:
             if (kind, key) in self._holders:
                 self.repeated.append(pk)
             else:
-                self._rows.append((reason, path, cause if reason in ARRIVING and cause else None, seen))
+                asked = reason in ARRIVING and not waived
+                self._rows.append((reason, path, cause if asked and cause else None, seen))
+                self.waived += waived
             self._holders[kind, key].add(holder)
         self.total = len(self._rows)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from audit.models import AuditEvent
 from core.errors import Conflict, Denied, Invalid, NotFound
@@ -15,6 +16,7 @@ from rbac.models import User
 from tests.api import MIRRORS, Api
 from tests.mirroring.test_scenarios import mirrored, point
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
+from tests.mirrors.page_text import text
 from tests.mirrors.promise import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -193,6 +195,9 @@ def test_the_api_gives_lists_and_withdraws_it(lm: Deployment, x: str, owner: Use
     lm.work()
     groups = api.call("GET", f"{MIRRORS}/lake-eu/blockers?group_by=object&address={x}")[1]["results"]
     assert [(one["commits_total"], one["waived"]) for one in groups] == [(2, True)]
+    shown = Client()
+    shown.force_login(owner)
+    assert "1 file is waived: no longer waited for" in text(shown.get("/mirrors/lake-eu/backlog/"))
     told = api.call("GET", f"{MIRRORS}/lake-eu/commits/{lm.head()}/certificate")[1]["waivers"]
     assert [(one["given_by"], one["reason"], one["objects"]) for one in told] == [(owner.username, "why", [x])]
     assert api.call("DELETE", f"{waivers}/{waiver['id']}")[0] == 204
