@@ -25,6 +25,12 @@ from lakemirror.output import mirror_tables
 @click.option("--workers", type=int, metavar="N", help="How many objects LakeMirror copies at once.")
 @click.option("--bytes-per-second", type=int, metavar="N", help="The most that LakeMirror copies; 0: no limit.")
 @click.option("--objects-per-second", type=int, metavar="N", help="The most objects that it copies; 0: no limit.")
+@click.option(
+    "--branch-priority",
+    multiple=True,
+    metavar="GLOB",
+    help="Branches to copy first, most wanted first; '' for none.",
+)
 @of_mirror
 def edit(
     talk: Talk,
@@ -34,6 +40,7 @@ def edit(
     workers: int | None,
     bytes_per_second: int | None,
     objects_per_second: int | None,
+    branch_priority: tuple[str, ...],
 ) -> None:
     """Change how a mirror's objects are copied. What is not given stays as it is."""
     given: dict[str, Any] = {
@@ -44,6 +51,8 @@ def edit(
     body = {name: value for name, value in given.items() if value is not None}
     limits = {"bytes_per_second": bytes_per_second, "objects_per_second": objects_per_second}
     body |= {name: value or None for name, value in limits.items() if value is not None}
+    if branch_priority:
+        body["branch_priority"] = [glob for glob in branch_priority if glob]
     if not body:
         raise click.UsageError("give at least one setting to change")
     talk.tell(talk.api.patch(path, body), mirror_tables.mirror_standing)

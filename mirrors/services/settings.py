@@ -146,5 +146,6 @@ SETTINGS: Mapping[str, Follow] = {
     "copy_workers": _bring,
     "copy_bytes_per_second": _bring,
     "copy_objects_per_second": _bring,
+    "branch_priority": _bring,
 }
 """By column."""

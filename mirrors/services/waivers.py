@@ -145,11 +145,11 @@ def _told(commits: Sequence[str], waiver: Waiver) -> dict[str, Any]:
 
 def _check(commits: Sequence[str], objects: Sequence[str], reason: str) -> None:
     if commits and objects:
-        raise Invalid("name commits or objects, not both: each is withdrawn by itself", field="objects")
+        raise Invalid("give commits or objects, not both: each is withdrawn by itself", field="objects")
     if not 0 < len(commits) + len(objects) <= MOST_COMMITS:
-        raise Invalid(f"name 1 to {MOST_COMMITS:,} commits, or as many objects", field="commits")
+        raise Invalid(f"give 1 to {MOST_COMMITS:,} commits, or as many objects", field="commits")
     if not reason.strip():
-        raise Invalid("say why they may be unreadable", field="reason")
+        raise Invalid("give a reason why they may stay unreadable", field="reason")
 
 
 def _rows(mirror: Mirror, shas: Sequence[str]) -> list[MirrorCommit]:
@@ -157,7 +157,7 @@ def _rows(mirror: Mirror, shas: Sequence[str]) -> list[MirrorCommit]:
     rows = list(query)
     unknown = set(shas) - {row.commit.sha for row in rows}
     if unknown:
-        raise NotFound(f"nothing is known of a commit '{min(unknown)[:80]}' at '{mirror.name}'")
+        raise NotFound(f"there is no known commit '{min(unknown)[:80]}' at '{mirror.name}'")
     for row in rows:
         if row.waiver_id is not None:
             raise Conflict(f"{row.commit.sha[:8]} is waived already (waiver {row.waiver_id})", field="commits")
