@@ -114,5 +114,7 @@ def waiver_withdrawn(request: HttpRequest, name: str, waiver: int) -> HttpRespon
     rbac.require(request.user, ("fs:MirrorRepository", repository_arn(mirror.source.name)))
     waiver_row = find_waiver(mirror, waiver)
     withdraw: partial[Any] = partial(waiver_withdraw, actor=request.user, waiver=waiver_row)
-    message = f"Waiver {waiver} is withdrawn. No branch moves back; commits that are not promoted yet wait for it again."
+    message = (
+        f"Waiver {waiver} is withdrawn. No branch moves back; commits that are not promoted yet wait for it again."
+    )
     return carry_out(request, mirror, withdraw, message)
