@@ -29,7 +29,7 @@ from installations.models import InstallationTest
 from installations.permission_probes import Target, Try, is_of_branches, target_at_destination, tries_of
 from installations.probes import about_bucket, ask, may_ask
 from installations.refresh import with_candidate
-from installations.services import CREATE, TEST, checked_candidate, installation_arn
+from installations.services import CREATE, TEST, UPDATE, changed_candidate, checked_candidate, installation_arn
 from rbac import services as rbac
 
 FIRST = 100
@@ -82,6 +82,16 @@ def candidate_test(*, actor: Any, wish: Wish, secrets: Secrets, namespace: str =
         probes.check_namespace(namespace.rstrip("/"))
     with config.trying(with_candidate(checked_candidate(wish, secrets), secrets)):
         return _find_out(wish.region, namespace)[1]
+
+
+def change_test(*, actor: Any, region: str, wish: Wish, secrets: Secrets) -> list[Check]:
+    """The same of a change that nobody has saved yet: secrets that are not given are those that are kept. Raises
+    Denied, and NotFound, Conflict and Invalid as saving does."""
+    arn = installation_arn(region)
+    rbac.require(actor, (UPDATE, arn), (TEST, arn))
+    row, held = changed_candidate(region, wish, secrets)
+    with config.trying(with_candidate(row, held)):
+        return _find_out(region, "")[1]
 
 
 def _find_out(region: str, namespace: str) -> tuple[Any, list[Check]]:

@@ -74,9 +74,10 @@ def put(rows: Iterable[Installation]) -> None:
 
 
 def with_candidate(row: Installation, secrets: Secrets) -> config.Config:
-    """The configuration of now, and an installation that nobody has saved yet."""
+    """The configuration of now, and an installation that nobody has saved yet, in place of one of its name."""
     known = config.current()
-    others = list(known.added.values()) if isinstance(known, Together) else []
+    added_ones = known.added.items() if isinstance(known, Together) else ()
+    others = [one for region, one in added_ones if region != row.region]
     return together(config.from_file(), [*others, Added(_installation(row, secrets), row.served_by)])
 
 

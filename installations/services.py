@@ -108,6 +108,19 @@ def checked_candidate(wish: Wish, secrets: Secrets) -> Installation:
     return row
 
 
+def changed_candidate(region: str, wish: Wish, secrets: Secrets) -> tuple[Installation, Secrets]:
+    """A row as it would be after a change, not saved, and the secrets that would hold. Raises what a change would:
+    Invalid too where a kept secret would go to another address than it was given for."""
+    row = find(region)
+    wish = _whole(replace(wish, region=region))
+    check_wish(wish)
+    check_secrets(wish, secrets, row.wish)
+    merged = _merged_secrets(row, wish, secrets)
+    made = Installation(changed_at=clock.now())
+    made.put(wish, merged)
+    return made, merged
+
+
 def installation_update(
     *, actor: Any, region: str, wish: Wish, secrets: Secrets, seen: Seen = ANYTHING
 ) -> Installation:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -12,9 +14,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.errors import Invalid, LakeMirrorError, NotFound, Stale
+from core.installations.preflight import Check
 from db import clock
 from installations.check_groups import grouped
-from installations.connection_test import candidate_test, installation_test, passed
+from installations.connection_test import candidate_test, change_test, installation_test, passed
 from installations.forms import InstallationForm
 from installations.services import (
     CREATE,
@@ -79,7 +82,7 @@ def installation_new(request: HttpRequest) -> HttpResponse:
         return _show_form(request, InstallationForm.fresh())
     form = InstallationForm(request.POST)
     if "test" in request.POST:
-        return _try(request, form)
+        return _try(request, form, partial(candidate_test, actor=request.user))
     rbac.require(request.user, (CREATE, installation_arn(str(form["region"].value() or ""))))
     if not form.is_valid():
         return _show_form(request, form, 400)
@@ -92,21 +95,20 @@ def installation_new(request: HttpRequest) -> HttpResponse:
     return redirect("installation", row.region)
 
 
-def _try(request: HttpRequest, form: InstallationForm) -> HttpResponse:
+def _try(request: HttpRequest, form: InstallationForm, test: Callable[..., list[Check]], **shown: Any) -> HttpResponse:
     """What a test of the typed installation finds. What keeps it from being tested is an answer, too."""
     found: dict[str, Any] = {}
     try:
         if form.is_valid():
-            checks = candidate_test(actor=request.user, wish=form.wish, secrets=form.secrets)
-            found["tested_groups"] = grouped(checks)
+            found["tested_groups"] = grouped(test(wish=form.wish, secrets=form.secrets))
         else:
             wrong = "; ".join(f"{form.fields[name].label}: {errors[0]}" for name, errors in form.errors.items())
             found["test_refused"] = f"Fix the following before the test: {wrong}"
     except LakeMirrorError as error:
         found["test_refused"] = str(error)
     if request.htmx:
-        return render(request, "installations/_tested.html", found)
-    return _show_form(request, form, **found)
+        return render(request, "installations/_tested.html", found | shown)
+    return _show_form(request, form, **found, **shown)
 
 
 @never_cache
@@ -121,6 +123,8 @@ def installation_edit(request: HttpRequest, region: str) -> HttpResponse:
         return _show_form(request, InstallationForm.of(reading.wish, reading.etag), reading=reading)
     rbac.require(request.user, (UPDATE, installation_arn(region)))
     form = InstallationForm(request.POST, initial={"region": region}).pinned()
+    if "test" in request.POST:
+        return _try(request, form, partial(change_test, actor=request.user, region=region), reading=reading)
     if not form.is_valid():
         return _show_form(request, form, 400, reading=reading)
     return _save(request, form, reading)

@@ -16,6 +16,7 @@ from db import clock
 from deployment.wiring import clients
 from jobs.lease import HOLDER, Lease
 from mirrors.models import Mirror, MirrorBranch
+from mirrors.models.waived import told_waivers
 from mirrors.queries.certificates import (
     DESCRIPTOR,
     certificate_uri,
@@ -120,7 +121,7 @@ def _write_certificate(mirror: Mirror, branch: MirrorBranch, lease: Lease) -> No
         made = certify(mirror, commit)
     except NotFound:
         return
-    about = {"branch": branch.name, "at": clock.now().isoformat(), "ran_by": HOLDER}
+    about = {"branch": branch.name, "at": clock.now().isoformat(), "ran_by": HOLDER, "waivers": told_waivers(mirror)}
     data = json.dumps(made.document(**about), indent=1).encode()
     lease.fence(PUT_SECONDS)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from mirrors.views import audit, backlog, commits, create, held, metrics, mirror, repair, runs, settings, waivers
+from mirrors.views import audit, backlog, commits, create, held, metrics, mirror, objects, repair, runs, settings, waivers
 from mirrors.views import list as list_views
 
 urlpatterns = [
@@ -16,6 +16,7 @@ urlpatterns = [
     path("mirrors/<str:name>/commits/<str:commit>/", commits.commit_detail, name="mirror_commit"),
     path("mirrors/<str:name>/commits/<str:commit>/repair/", repair.commit_repaired, name="commit_repair"),
     path("mirrors/<str:name>/commits/<str:commit>/waive/", waivers.commit_waive, name="commit_waive"),
+    path("mirrors/<str:name>/object/", objects.missing_object, name="mirror_object"),
     path("mirrors/<str:name>/waivers/", waivers.waiver_list, name="mirror_waivers"),
     path("mirrors/<str:name>/waivers/<int:waiver>/withdraw/", waivers.waiver_withdrawn, name="waiver_withdraw"),
     path("mirrors/<str:name>/prioritise/", commits.commit_prioritise, name="commit_prioritise"),

@@ -31,6 +31,13 @@ function ownTime(at) {
   return isToday ? `${hourOf(at)}:${two(at.getSeconds())}` : `${dayOf(at)} ${hourOf(at)}`;
 }
 
+/* The server left out the day, as it was today's. A page that stays open over midnight gives it then. */
+function utcTime(time) {
+  const [day, clock] = time.dateTime.slice(0, 16).split("T");
+  const isToday = day === new Date().toISOString().slice(0, 10);
+  return /^\d\d:\d\d:\d\d$/.test(time.dataset.utc) && !isToday ? `${day} ${clock}` : time.dataset.utc;
+}
+
 function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -49,7 +56,7 @@ function showTimes(root) {
     time.dataset.utc ??= time.textContent;
     if (time.dataset.form) continue;
     const isClock = /\d:\d/.test(time.dataset.utc);
-    write(time, isClock && inOwnZone ? ownTime(new Date(time.dateTime)) : time.dataset.utc);
+    write(time, isClock && inOwnZone ? ownTime(new Date(time.dateTime)) : utcTime(time));
   }
   for (const mark of root.querySelectorAll("[data-form]")) {
     mark.dataset.utc ??= mark.textContent;
@@ -94,3 +101,6 @@ document.addEventListener("pointerover", (event) => {
 });
 
 show();
+
+/* A page may stay open over midnight. */
+setInterval(() => showTimes(document), 60_000);

@@ -30,6 +30,7 @@ PAGES = {
     "mirror_audit": "audit#looking",
     "mirror_delete": "guide/tasks#delete-a-mirror",
     "mirror_waivers": "guide/tasks#waive-old-history",
+    "mirror_object": "guide/tasks#waive-old-history",
     "commit_waive": "guide/tasks#waive-old-history",
     "commit_repair": "guide/tasks#repair-it",
     "exports": "exports#the-pages",

@@ -27,7 +27,8 @@ def help_document(request: HttpRequest, name: str) -> HttpResponse:
     rbac.require(request.user)
     found = document(name)
     html = SafeString(found.rendered.html)  # from markdown that is shipped, without HTML of its own
-    return render(request, "help/document.html", {"section": "help", "document": found, "html": html})
+    text = request.GET.get("q", "").strip()[:LONGEST]
+    return render(request, "help/document.html", {"section": "help", "document": found, "html": html, "q_help": text})
 
 
 @require_safe

@@ -12,10 +12,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console import exports_summary
-from console.deployment_status import disagreements_seen_by, outages_seen_by, queues_seen_by
+from console.deployment_status import disagreements_seen_by, outages_seen_by, queues_seen_by, workers_seen_by
 from console.exports_summary import Summary
+from console.jobs.workers import WorkerReading
 from console.overview.recent_events import Happening, latest
-from console.overview.summary import is_within, matrix, oldest_unchecked, tell
+from console.overview.summary import is_within, matrix, oldest_unchecked, spark_reached, tell
 from core.installations.outages import OutageKind, Service
 from core.mirroring.rpo import worst_lag
 from db import clock
@@ -45,6 +46,11 @@ class TilesAnswer(serializers.Serializer):
     queues = serializers.IntegerField()
     queues_heard = serializers.IntegerField(help_text="those of which a worker was heard in the last minute")
     messages = serializers.IntegerField()
+    workers_alive = serializers.IntegerField()
+    workers_lost = serializers.IntegerField(help_text="of the last day: they stopped reporting")
+    spark_reached = serializers.BooleanField(
+        allow_null=True, help_text="by all workers that use Spark; null where none does"
+    )
     oldest_unchecked_seen_at = time_or_null()
 
 
@@ -142,6 +148,7 @@ class Overview(APIView):
         now, visible = clock.now(), Mirror.objects.visible_to(request.user)
         user, readings = request.user, fleet_statuses(visible, now)
         queues = queues_seen_by(user, visible, now)
+        workers = workers_seen_by(user, visible, queues, now)
         causes, silent = outages_seen_by(user, readings, now), troubles(queues)
         differing = disagreements_seen_by(user)
         urgent = needing_by_themselves(readings, causes)
@@ -149,7 +156,7 @@ class Overview(APIView):
             {
                 "as_of": rfc3339(min((reading.as_of for reading in readings), default=now)),
                 "reason": str(tell(readings, causes, silent, differing)) if readings else None,
-                "tiles": _tiles(readings, queues, oldest_unchecked(visible)),
+                "tiles": _tiles(readings, queues, oldest_unchecked(visible)) | _workers_json(workers),
                 "outages": [_outage_json(cause) for cause in causes],
                 "needs_attention": [_needing_json(reading) for reading in urgent[:NEEDING]],
                 "needs_attention_total": len(urgent),
@@ -174,6 +181,15 @@ def _tiles(readings: Sequence[MirrorStatus], queues: Sequence[QueueReading], old
         "queues_heard": sum(queue.heard for queue in queues),
         "messages": sum(queue.messages for queue in queues),
         "oldest_unchecked_seen_at": rfc3339(oldest),
+    }
+
+
+def _workers_json(workers: Sequence[WorkerReading]) -> dict[str, Any]:
+    lost = sum(worker.lost for worker in workers)
+    return {
+        "workers_alive": len(workers) - lost,
+        "workers_lost": lost,
+        "spark_reached": spark_reached(workers),
     }
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Min
 
+from console.exports_summary import Summary
+from console.jobs.workers import WorkerReading
 from core.mirroring.rpo import in_words, worst_lag
 from core.mirroring.states import NOT_KNOWN, State, Tone
 from core.text.phrases import Phrase, count, say, sentence
@@ -93,10 +95,28 @@ def _is_unknown(reading: MirrorStatus) -> bool:
 
 
 def tiles(
-    readings: Sequence[MirrorStatus], queues: Sequence[QueueReading], oldest: datetime | None, now: datetime
+    readings: Sequence[MirrorStatus],
+    queues: Sequence[QueueReading],
+    workers: Sequence[WorkerReading],
+    oldest: datetime | None,
+    exports: Summary,
+    now: datetime,
 ) -> list[Tile]:
-    """At most four, of what there are facts for."""
-    return [_within(readings), _waiting(readings, now), _workers(queues), _unchecked(oldest, now)]
+    """Four, of what there are facts for: who sees no export is told of the oldest unvalidated commit by itself."""
+    last = _exports(exports) if exports.total else _unchecked(oldest, now)
+    waiting = _waiting(readings, now)
+    if exports.total and oldest is not None:
+        waited = in_words((now - oldest).total_seconds())
+        waiting = replace(waiting, below=f"{waiting.below} · oldest unvalidated commit {waited}")
+    return [_within(readings), waiting, last, _workers(queues, workers)]
+
+
+def _exports(exports: Summary) -> Tile:
+    """Those that work, and how many somebody has to see to."""
+    need = f"{exports.needing:,} {'needs' if exports.needing == 1 else 'need'} attention"
+    below = need if exports.needing else "nothing needs you"
+    figure = f"{exports.total - exports.needing:,} / {exports.total:,}"
+    return Tile("Exports in order", figure, below, bad=exports.needing > 0)
 
 
 def _within(readings: Sequence[MirrorStatus]) -> Tile:
@@ -119,12 +139,30 @@ def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
     return Tile("Waiting to arrive", figure, below)
 
 
-def _workers(queues: Sequence[QueueReading]) -> Tile:
-    heard_queues = sum(queue.heard for queue in queues)
+def _workers(queues: Sequence[QueueReading], workers: Sequence[WorkerReading]) -> Tile:
     messages = sum(queue.messages for queue in queues)
-    below = f"{count(messages, 'message')} queued" if messages else "queue empty"
-    figure = f"{heard_queues:,} of {count(len(queues), 'queue')} active"
-    return Tile("Workers", figure, below, bad=any(queue.silent for queue in queues))
+    silent = sum(queue.silent for queue in queues)
+    alive = sum(not worker.lost for worker in workers)
+    lost = len(workers) - alive
+    spark, unreachable = _spark(workers)
+    queue = f"{count(messages, 'message')} queued" if messages else "queue empty"
+    queue = count(silent, "queue not served", "queues not served") if silent else queue
+    below = " · ".join(filter(None, [f"{lost:,} lost" if lost else "", spark, queue]))
+    return Tile("Workers", f"{alive:,} alive", below, bad=silent > 0 or not alive or unreachable)
+
+
+def _spark(workers: Sequence[WorkerReading]) -> tuple[str, bool]:
+    """Spark in words, and whether somebody has to see to it."""
+    reached = spark_reached(workers)
+    if reached is None:
+        return "", False
+    return ("Spark reachable" if reached else "Spark unreachable"), not reached
+
+
+def spark_reached(workers: Sequence[WorkerReading]) -> bool | None:
+    """Whether all workers that are alive and run jobs on Spark reach it; None where none of them uses one."""
+    users = [worker.row for worker in workers if worker.row and worker.row.spark and not worker.lost]
+    return not any(row.spark_trouble for row in users) if users else None
 
 
 def _unchecked(oldest: datetime | None, now: datetime) -> Tile:

@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from console import exports_summary
-from console.deployment_status import disagreements_seen_by, outages_seen_by, queues_seen_by
+from console.deployment_status import disagreements_seen_by, outages_seen_by, queues_seen_by, workers_seen_by
 from console.exports_summary import Summary
 from console.overview.recent_events import latest
 from console.overview.summary import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
@@ -54,13 +54,13 @@ def overview(request: HttpRequest) -> HttpResponse:
     }
     if readings:
         queues = queues_seen_by(request.user, visible, now)
-        silent = troubles(queues)
+        silent, workers = troubles(queues), workers_seen_by(request.user, visible, queues, now)
         context |= {
             "as_of": min(reading.as_of for reading in readings),
             "troubles": [*silent, *differing],
             "needs": context["needs"] + len(silent),
             "summary": tell(readings, causes, silent, differing),
-            "tiles": tiles(readings, queues, oldest_unchecked(visible), now),
+            "tiles": tiles(readings, queues, workers, oldest_unchecked(visible), summary, now),
             "needing": urgent[:NEEDING],
             "more": len(urgent) - NEEDING,
             "look_again": LOOK_AGAIN,

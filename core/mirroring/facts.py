@@ -18,8 +18,9 @@ ARRIVING = frozenset({"missing", "range-missing", "metarange-missing"})
 class Thing:
     """One thing that a commit lacks. `kind` is record, metarange, range or object; `holder_id` is what needs it.
 
-    `damage`: what needs it had been complete before. `cause`: why the stores' replication has not brought it, with a
-    sentence and advice (core/replication/causes.py); "" where nobody asked.
+    `damage`: what needs it had been complete before. `waived`: somebody accepted that history lacks it. `cause`: why
+    the stores' replication has not brought it, with a sentence and advice (core/replication/causes.py); "" where nobody
+    asked.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Thing:
     id: int | None = None
     etag: str = ""
     damage: bool = False
+    waived: bool = False
     cause: str = ""
     cause_told: str = ""
     cause_advice: str = ""

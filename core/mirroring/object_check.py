@@ -92,6 +92,10 @@ class Reason(StrEnum):
     METARANGE_UNREADABLE = "metarange-unreadable"
 
 
+WAIVABLE = frozenset({Reason.MISSING, Reason.ARCHIVED, Reason.UNREADABLE, Reason.IMPORTED, Reason.UNREACHABLE})
+"""What a waiver of an object accepts: readers get nothing. Never that they would get something else."""
+
+
 class What(StrEnum):
     """What a key holds."""
 

@@ -84,12 +84,13 @@ def plan_repair(
     region: str,
     source_region: str,
     managed: bool = False,
+    held: str = "",
 ) -> Plan:
     """The plan for what a commit needs. `records`: commits whose record is still to be copied; `managed`: LakeMirror
-    copies the objects."""
+    copies the objects, unless something keeps it from that now, which `held` says, and what to do about it."""
     groups = list(groups)
     steps = [_copied(records, region)] if records else []
-    steps += [_step(group, region, source_region, managed) for group in groups]
+    steps += [_step(group, region, source_region, managed, held) for group in groups]
     looked_for = [group for group in groups if _is_looked_for(group, imported)]
     return Plan(
         steps=sorted(steps, key=lambda step: list(Way).index(step.way)),
@@ -106,13 +107,14 @@ def _copied(records: int, region: str) -> RepairStep:
     return RepairStep(Way.COPIED, RECORD, "pending", records, None, message, "")
 
 
-def _step(group: Group, region: str, source_region: str, managed: bool) -> RepairStep:
+def _step(group: Group, region: str, source_region: str, managed: bool, held: str) -> RepairStep:
     reason = common_reason(group.reason, gone=group.gone_at_source)
     clause, advice = tell_reason(reason, group.number, region=region, source_region=source_region)
     message = f"{count(group.number, *NOUNS.get(group.kind, FILES))} {clause}"
     if managed and not group.gone_at_source and is_copied(reason):
-        advice = f"LakeMirror copies it from {source_region} and tries again by itself"
-        return RepairStep(Way.COPIED, group.kind, reason, group.number, group.bytes, message, advice)
+        advice = held or f"LakeMirror copies it from {source_region} and tries again by itself"
+        way = Way.MENDED if held else Way.COPIED
+        return RepairStep(way, group.kind, reason, group.number, group.bytes, message, advice)
     if reason == "missing" and not managed and group.cause not in ("", Cause.NOT_TOLD):
         way = Way.AWAITED if group.cause in ON_ITS_WAY else Way.MENDED
         message = f"{message}: {group.told}"

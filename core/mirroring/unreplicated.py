@@ -98,10 +98,12 @@ def say_loss(
     seen: bool,
     gone: int = 0,
     doubts: Sequence[str] = (),
+    summed: int | None = None,
 ) -> Phrase:
     """What would be lost if a source failed now, in one sentence. `objects` is None while nobody knows their number;
     `gone`: so many of the commits lack what the source has lost too; `unproven`: how many branches of the mirror show
-    what is not proven whole there; `doubts` are what else keeps that from being all."""
+    what is not proven whole there; `doubts` are what else keeps that from being all. `summed`: how many commits its
+    branches are behind, added up, where that stands beside it: it is told why the two differ."""
     if not seen:
         return sentence(f"{source_region} has not been read yet: what would be lost if it failed now is not known")
     begins = f"if {source_region} failed now, "
@@ -114,7 +116,7 @@ def say_loss(
     if not tally.commits:
         return sentence(begins, "no commit seen so far would be lost", doubted)
     number = ("at least " if at_least else "") + count(tally.commits, "commit")
-    clauses = [f"{number} by {_by(tally.authors)} would be lost"]
+    clauses = [f"{number} by {_by(tally.authors)} would be lost{_beside(tally.commits, summed)}"]
     if objects is None:
         clauses.append(f"the objects of {count(unchecked, 'commit')} have not been checked yet")
     elif objects:
@@ -124,6 +126,14 @@ def say_loss(
     if gone:
         clauses.append(f"{count(gone, 'of them lacks', 'of them lack')} what {source_region} has lost too")
     return sentence(begins, "; ".join(clauses), doubted)
+
+
+def _beside(commits: int, summed: int | None) -> str:
+    """Branches count what they pointed to, and each for itself; here merged commits count too, and each commit once."""
+    if summed is None or summed == commits:
+        return ""
+    behind = f"the branches that stay are {count(summed, 'commit')} behind, added up"
+    return f" (each counted once, with all that was merged; {behind})"
 
 
 def _by(authors: Mapping[str, int]) -> str:

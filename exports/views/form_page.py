@@ -20,6 +20,7 @@ from exports.preflight.change_effects import changes_of
 from exports.preflight.checks import Plan, check_plan, require_reading
 from exports.preflight.next_run import planned_run
 from exports.preflight.pattern_trial import named, try_patterns
+from exports.preflight.pick_lists import pick_lists
 from exports.services import exports
 from exports.views.export import SECTION, find_visible
 from exports.views.forms import ExportForm
@@ -28,7 +29,7 @@ from rbac import services as rbac
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from web.errors import status_of
 
-CHECKS, TRIAL, COST = "preflight", "trial", "cost"
+CHECKS, TRIAL, COST, PICKS = "preflight", "trial", "cost", "picks"
 SHOWN = 10
 Context = dict[str, Any]
 
@@ -105,7 +106,7 @@ def _show(
 
 def _asks(request: HttpRequest) -> bool:
     """Whether somebody only wants to know, and nothing is to be saved."""
-    return request.htmx.target in (CHECKS, TRIAL, COST) or "check" in request.POST
+    return request.htmx.target in (CHECKS, TRIAL, COST, PICKS) or "check" in request.POST
 
 
 def _tell(request: HttpRequest, form: ExportForm, export: Export | None = None) -> HttpResponse:
@@ -116,6 +117,8 @@ def _tell(request: HttpRequest, form: ExportForm, export: Export | None = None) 
         return render(request, "exports/_trial.html", _trial(request, plan))
     if part == COST:
         return render(request, "exports/_first_run.html", _first_run(request, plan) | {"export": export})
+    if part == PICKS:
+        return render(request, "exports/_picks.html", {"picks": pick_lists(actor=request.user, plan=plan)})
     checked = _checks(request, plan, writing="check" in request.POST)
     if part == CHECKS:
         return render(request, "exports/_checks.html", checked | _typed(request, plan))

@@ -21,6 +21,16 @@ FIELDS = {
     "lastKeysInPrefixRegexp": "patterns",
 }
 """The names of the API's fields, and those of the form's."""
+PICKS = {
+    name: {"list": f"pick-{lists}"}
+    for name, lists in (
+        ("repository", "repositories"),
+        ("branch", "branches"),
+        ("path", "paths"),
+        ("status_path", "status-paths"),
+    )
+}
+"""Lists of suggestions, by the field that has them."""
 PINNED = ("region", "repository", "branch", "name")
 
 
@@ -81,7 +91,9 @@ class ExportForm(forms.Form):
         super().__init__(*args, label_suffix="", **more)
         self.fields["region"].choices = [(region, region) for region in config.current().served]
         for name in ("repository", "branch", "name", "path", "status_path", "patterns"):
-            self.fields[name].widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+            self.fields[name].widget.attrs.update(
+                PICKS.get(name, {}), autocapitalize="none", autocomplete="off", spellcheck="false"
+            )
 
     @classmethod
     def fresh(cls) -> ExportForm:

@@ -44,16 +44,22 @@ def show(talk: Talk, path: str) -> None:
 @click.option("--cause", metavar="CAUSE", help="Only what replication has not brought for this cause, like NoRule.")
 @click.option("--prefix", metavar="PREFIX", help="Only problems at paths with this prefix.")
 @click.option("--kind", metavar="KIND", help="Only of this kind: object, range, metarange, record.")
+@click.option("--address", metavar="ADDRESS", help="Only the object at this address.")
 @click.option(
-    "--group-by", type=click.Choice(["reason", "cause", "prefix"]), help="Count problems by reason, cause or folder."
+    "--group-by",
+    type=click.Choice(["reason", "cause", "prefix", "object"]),
+    help="Count problems by reason, cause or folder; object: each once, with the commits that lack it.",
 )
 @LIMIT
 @of_mirror
 def blockers(talk: Talk, path: str, limit: int, group_by: str | None, **only: str | None) -> None:
     """List what is missing or damaged at a mirror. Exits with 1 if there is anything."""
     page = talk.api.pages(f"{path}/blockers", limit, group_by=group_by, **only)
-    groups = partial(mirror_tables.blocker_groups, name=group_by) if group_by else None
-    talk.tell(page, groups or mirror_tables.blocker_list)
+    if group_by == "object":
+        talk.tell(page, mirror_tables.missing_objects)
+    else:
+        groups = partial(mirror_tables.blocker_groups, name=group_by) if group_by else None
+        talk.tell(page, groups or mirror_tables.blocker_list)
     if page["results"]:
         click.get_current_context().exit(No.exit_code)
 

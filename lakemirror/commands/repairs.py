@@ -69,19 +69,28 @@ def reset_branch(talk: Talk, path: str, branch: str) -> None:
 
 @click.command()
 @click.option("--reason", required=True, metavar="TEXT", help="Why this is acceptable; recorded in the audit log.")
+@click.option(
+    "--object",
+    "objects",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Waive this object for all commits that hold it, also later ones; may be repeated.",
+)
 @of_mirror
-@click.argument("commits", nargs=-1, required=True, metavar="COMMIT...")
-def waive(talk: Talk, path: str, commits: Sequence[str], reason: str) -> None:
-    """Waive commits (full ids): accept that the mirror can't read them, so that their descendants are promoted."""
-    waiver = talk.api.post(f"{path}/waivers", {"commits": list(commits), "reason": reason})
-    talk.tell(waiver, detail_tables.waived)
+@click.argument("commits", nargs=-1, metavar="[COMMIT...]")
+def waive(talk: Talk, path: str, commits: Sequence[str], objects: Sequence[str], reason: str) -> None:
+    """Waive commits (full ids) or objects: accept that the mirror can't read them, so that descendants are promoted."""
+    if bool(commits) == bool(objects):
+        raise click.UsageError("give commits or --object")
+    body = {"objects": list(objects)} if objects else {"commits": list(commits)}
+    talk.tell(talk.api.post(f"{path}/waivers", body | {"reason": reason}), detail_tables.waived)
 
 
 @click.command()
 @of_mirror
 @click.argument("waiver", type=click.IntRange(1))
 def withdraw(talk: Talk, path: str, waiver: int) -> None:
-    """Withdraw a waiver: what is not promoted yet waits for those commits again."""
+    """Withdraw a waiver: what is not promoted yet waits for those commits or objects again."""
     talk.api.delete(f"{path}/waivers/{waiver}")
     if not talk.as_json:
         click.echo(f"waiver {waiver} is withdrawn; no branch is moved back")

@@ -102,16 +102,26 @@ def _step(step: dict[str, Any]) -> str:
 def waiver_list(page: dict[str, Any]) -> RenderableType:
     """Waivers with who gave them and why."""
     rows = [
-        (str(waiver["id"]), _few(waiver["commits"]), waiver["given_by"], clock(waiver["given_at"]), waiver["reason"])
+        (str(waiver["id"]), _waived_what(waiver), waiver["given_by"], clock(waiver["given_at"]), waiver["reason"])
         for waiver in page["results"]
     ]
-    columns = ("Waiver", "Commits", "By", "Given", "Reason")
+    columns = ("Waiver", "Waived", "By", "Given", "Reason")
     return listed(columns, rows, none="No waivers.", more=page["pagination"]["has_more"])
 
 
 def waived(waiver: dict[str, Any]) -> RenderableType:
     """A waiver that was just given."""
+    if objects := waiver.get("objects"):
+        what = f"{count(len(objects), 'object')}, in all commits"
+        return line(f"Waiver {waiver['id']} of {what}: only commits that branches are to point to wait for it.")
     return line(f"Waiver {waiver['id']} of {count(len(waiver['commits']), 'commit')}: nothing waits for them any more.")
+
+
+def _waived_what(waiver: dict[str, Any]) -> str:
+    objects = [one["path"] or one["address"] for one in waiver.get("objects", ())]
+    if not objects:
+        return _few(waiver["commits"])
+    return objects[0] if len(objects) == 1 else f"{objects[0]} and {len(objects) - 1:,} more"
 
 
 def _few(commits: Sequence[str]) -> str:

@@ -164,8 +164,32 @@ def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
     return listed(columns, rows, none="Nothing is missing or damaged.", more=more)
 
 
+def missing_objects(page: dict[str, Any]) -> RenderableType:
+    """Each thing once, with the commits that lack it."""
+    rows = [
+        (thing["path"] or thing["address"], _why(thing), _held(thing), _since(thing["first_seen"], page["as_of"]))
+        for thing in page["results"]
+    ]
+    more = page["pagination"]["has_more"] or not page.get("all_counted", True)
+    columns = ("Path", "Why", "Lacking it", "Missing for")
+    return listed(columns, rows, none="Nothing is missing or damaged.", more=more)
+
+
+def _held(thing: dict[str, Any]) -> str:
+    """How many commits, and the newest of them."""
+    named = " ".join(short(commit["id"]) for commit in thing["commits"][:2])
+    return f"{count(thing['commits_total'], 'commit')}: {named}" if named else count(thing["commits_total"], "commit")
+
+
+def _why(thing: dict[str, Any]) -> str:
+    if thing["gone_at_source"]:
+        return "missing at the source too"
+    why = thing["reason"].replace("-", " ")
+    return f"{why}, waived" if thing.get("waived") else why
+
+
 def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
-    why = "missing at the source too" if thing["gone_at_source"] else thing["reason"].replace("-", " ")
+    why = _why(thing)
     why += f": {thing['cause']}" if thing.get("cause") else ""
     return (
         thing["kind"],

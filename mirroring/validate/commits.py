@@ -36,6 +36,7 @@ from mirrors.transitions.proven_heads import prove_heads
 from mirrors.transitions.range_states import WAITS_NAMED, taken_down
 from mirrors.transitions.required_commits import prune_commits
 from mirrors.transitions.validity import locked_mirror
+from mirrors.transitions.waived_objects import forget_withdrawn, is_out_of_step, settle_waived
 
 BATCH = 200
 
@@ -56,6 +57,7 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
     _begin_anew_at_another_store(mirror, lease)
     _begin_anew_after_an_older_version(mirror, lease)
     prune_commits(mirror, lease)
+    _bring_waived_in_step(mirror, lease)
     leave_unchecked(mirror)
     asked = bring_asked(mirror)
     relook = look_again(mirror, lease)
@@ -113,6 +115,14 @@ def _begin_anew_after_an_older_version(mirror: Mirror, lease: Lease) -> None:
     with locked_mirror(mirror, lease):
         mirror.coverage.unnoted().update(**taken_down())
         doubt_judgements(mirror)
+
+
+def _bring_waived_in_step(mirror: Mirror, lease: Lease) -> None:
+    """A worker of an older version has noted what is missing, or withdrawn a waiver: it knows of no waived objects."""
+    if is_out_of_step(mirror):
+        with locked_mirror(mirror, lease):
+            forget_withdrawn(mirror)
+            settle_waived(mirror)
 
 
 def _next_rows(mirror: Mirror, lease: Lease) -> list[MirrorCommit]:

@@ -32,8 +32,9 @@ from jobs.lease import Lease
 from mirroring.validate.check_depth import as_deep, as_found
 from mirrors.models import Blocker, Mirror
 from mirrors.models.problem import FOUND_BY_READING, Problem
+from mirrors.models.waived import is_accepted, is_full, waived_addresses
 from mirrors.queries.metaranges import METADATA_PREFIX, read_afresh
-from mirrors.transitions.blockers import LOOKED_FOR, is_full, note_problems
+from mirrors.transitions.blockers import LOOKED_FOR, note_problems
 from mirrors.transitions.doubt import doubt_ranges
 from mirrors.transitions.range_states import ask_anew, reopen, settle_ranges
 from mirrors.transitions.validity import locked_mirror
@@ -69,27 +70,28 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
     if len(failed) == len(rows):
         return Relook(failed=failed[0])
     problems += _of_others(rows, problems)
-    still = {(p.holder_id, p.key): p.gone_at_source for p in problems}
-    arrived = [row for row in rows if (row.holder_id, row.key) not in still]
-    # Missing at one side or at both: whichever it was, another answer than last time changes its holder.
-    holders = {row.holder_id for row in rows if still.get((row.holder_id, row.key)) is not row.gone_at_source}
-    holders.update(row.holder_id for row in arrived)
+    found = {(p.holder_id, p.key) for p in problems}
+    arrived = [row for row in rows if (row.holder_id, row.key) not in found]
     with locked_mirror(mirror, lease):
+        waived = waived_addresses(mirror)
+        still = {(p.holder_id, p.key): waived.accept(p) for p in problems}
+        # Whether history may lack it or not: whichever it was, another answer than last time changes its holder.
+        holders = {row.holder_id for row in rows if still.get((row.holder_id, row.key)) is not is_accepted(row)}
         note_problems(mirror, problems)
         _forget(mirror, arrived)
         doubt_ranges(mirror, _disputed(mirror, arrived))
         damaged = {row.holder_id for row in rows if row.damage}
         settle_ranges(mirror, holders, damaged=damaged)
         if mirror.brings:
-            holders |= _have_brought(mirror, problems, damaged)
+            holders |= _have_brought(mirror, [p for p in problems if not waived.accept(p)], damaged)
         reopen(mirror, holders)
     return Relook(arrived=len(arrived), failed=failed[0] if failed else None)
 
 
 def _have_brought(mirror: Mirror, problems: Sequence[Problem], damaged: Collection[str]) -> set[str]:
-    """What is missing still, and not at the source, is brought by the next check of what holds it: gives the holders.
+    """What is missing still, and not gone or waived, is brought by the next check of what holds it: gives the holders.
     The rows stay, so that it is tried again at longer and longer pauses."""
-    waits = {p.holder_id for p in problems if p.reason in _BROUGHT and not p.gone_at_source and not p.full}
+    waits = {p.holder_id for p in problems if p.reason in _BROUGHT and not p.full}
     for some in chunks(sorted(waits)):
         for row in mirror.coverage.filter(range_id__in=some):
             ask_anew(row, damaged=row.range_id in damaged)

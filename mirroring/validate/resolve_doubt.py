@@ -21,8 +21,9 @@ from graveler.ranges import read_range
 from jobs.lease import Lease
 from mirrors.models import Blocker, Coverage, Mirror
 from mirrors.models.problem import Problem
+from mirrors.models.waived import is_full, stored_address
 from mirrors.queries.metaranges import METADATA_PREFIX, metadata_uri
-from mirrors.transitions.blockers import is_full, note_problems, stored_address
+from mirrors.transitions.blockers import note_problems
 from mirrors.transitions.range_states import reopen, settle_rows
 from mirrors.transitions.validity import locked_mirror
 

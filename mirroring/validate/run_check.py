@@ -27,6 +27,7 @@ from mirroring.validate.copying_limits import CopiedOtherwise, follow_limits
 from mirroring.validate.doubt_new_coverage import question_built_on_doubt, question_shared, question_unnamed
 from mirrors.models import Blocker, Coverage, Mirror, Run
 from mirrors.models.problem import FOUND_BY_READING, KEPT_PER_HOLDER, Problem
+from mirrors.models.waived import waived_addresses
 from mirrors.transitions.blockers import note_problems
 from mirrors.transitions.doubt import doubt_holders, doubt_sharers
 from mirrors.transitions.measures import note_checked
@@ -135,7 +136,7 @@ class CheckWriter:
         self.read_nameless = set[str]()
         self.unread: Mapping[str, int] = {}
         self.lost = set[tuple[str, str]]()
-        self.limits_asked = time.monotonic()
+        self.limits_asked, self.waived = time.monotonic(), waived_addresses(mirror)
         for some in chunks(list(self.checks)):
             lost = mirror.blockers.held_by(some).filter(gone_at_source=True).order_by()
             self.lost.update(lost.values_list("holder_id", "key"))
@@ -215,10 +216,11 @@ class CheckWriter:
 
     def state_of(self, row: Mapping[str, Any]) -> Data | None:
         """What a range is now; None: what it was before."""
-        lost = sum(problem.gone_at_source for problem in self.problems[row["range_id"]])
+        lost = sum(map(self.waived.accept, self.problems[row["range_id"]]))
         return state_with(row["problems"], gone=lost)
 
     def _write_ranges(self, rows: list[Mapping[str, Any]]) -> None:
+        self.waived = waived_addresses(self.mirror)
         new = self._first_seen(rows)
         self.note(rows)
         self._count(rows)

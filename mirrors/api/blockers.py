@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers
@@ -23,7 +24,7 @@ from mirrors.api.schemas import ThingAnswer
 from mirrors.models import Blocker, Mirror, MirrorDuty
 from mirrors.queries.missing import blockers_of, thing_of
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Group, Looked, blockers_retry, files_bring
+from mirrors.services.backlog import Group, Lacking, Looked, blockers_retry, files_bring
 from mirrors.services.rights import require_operation_of
 from mirrors.status.mirror import thing_json
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
@@ -33,7 +34,9 @@ from web.schemas import LOCATION, JobTakenAnswer, page_with, text_or_null
 from web.serializers import Body, TrueOrFalse, rfc3339
 
 MOST_IDS = 1000
-GROUPS = ("reason", "cause", "prefix")
+GROUPS = ("reason", "cause", "prefix", "object")
+NAMED = 20
+"""So many of the commits that lack an object are named with it."""
 COLUMNS = tuple(ThingAnswer().fields)
 
 
@@ -61,6 +64,22 @@ class PrefixGroupAnswer(serializers.Serializer):
     oldest = serializers.DateTimeField()
 
 
+class HeldAnswer(serializers.Serializer):
+    """A commit that lacks an object: how its data stands at the mirror, and whether the commit itself is waived."""
+
+    id = serializers.CharField()
+    data = serializers.CharField()
+    waived = serializers.BooleanField()
+
+
+class ObjectGroupAnswer(ThingAnswer):
+    """A thing once, however many ranges need it, and the commits that lack it, the newest first: some by name."""
+
+    holders = serializers.IntegerField(help_text="ranges that name it")
+    commits_total = serializers.IntegerField(help_text="of the last 5,000 commits that lack something")
+    commits = HeldAnswer(many=True)
+
+
 class BlockerPageAnswer(page_with(ThingAnswer)):  # type: ignore[misc]
     """A page of things, or of their groups. With `all_named` false, there are more things than have names here.
 
@@ -69,7 +88,7 @@ class BlockerPageAnswer(page_with(ThingAnswer)):  # type: ignore[misc]
 
     results = PolymorphicProxySerializer(
         component_name="BlockerOrGroup",
-        serializers=[ThingAnswer, ReasonGroupAnswer, CauseGroupAnswer, PrefixGroupAnswer],
+        serializers=[ThingAnswer, ReasonGroupAnswer, CauseGroupAnswer, PrefixGroupAnswer, ObjectGroupAnswer],
         resource_type_field_name=None,
         many=True,
     )
@@ -89,10 +108,15 @@ WHICH = (
     OpenApiParameter("reason", str, description="only those of this reason"),
     OpenApiParameter("cause", str, enum=[*Cause], description="only what replication has not brought for this cause"),
     OpenApiParameter("prefix", str, description="only those whose path begins with this"),
+    OpenApiParameter("address", str, description="only the object at this address, whichever ranges need it"),
     OpenApiParameter("kind", str, enum=Blocker.Kind.values, description="only those of this kind"),
 )
 GROUP_BY = OpenApiParameter(
-    "group_by", str, enum=GROUPS, description="groups instead of single files, the largest first"
+    "group_by",
+    str,
+    enum=GROUPS,
+    description="groups instead of single files, the largest first; `object`: each file once, the longest known first, "
+    "with the commits that lack it",
 )
 FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all of them as a file, not a page")
 
@@ -108,7 +132,7 @@ class Blockers(TableView):
         fs:ReadRepository on the mirror."""
         mirror = find_visible(request, repository, mirror_id)
         given = request.query_params
-        named = {name: given.get(name, "") for name in ("commit", "branch", "reason", "prefix")}
+        named = {name: given.get(name, "") for name in ("commit", "branch", "reason", "prefix", "address")}
         cause = one_of(request, "cause", [*Cause])
         rows = blockers_of(mirror, kind=one_of(request, "kind", Blocker.Kind.values), cause=cause, **named)
         group_by = one_of(request, "group_by", GROUPS)
@@ -118,6 +142,8 @@ class Blockers(TableView):
             return csv_answer(f"{mirror.name}-blockers", COLUMNS, map(blocker_json, rows_in_chunks(rows)))
         if group_by:
             looked = Looked(rows)
+            if group_by == "object":
+                return Response(_by_object(request, mirror, looked, rows) | {"all_counted": not looked.more})
             return Response(
                 _groups(request, _grouped(looked, group_by, named["prefix"]), group_by)
                 | _all_named_json(mirror)
@@ -221,6 +247,20 @@ def _groups(request: Request, groups: Sequence[Group], name: str) -> dict[str, A
     page, pagination = a_page(groups[start : start + amount + 1], amount, lambda row: start + amount)
     results = [{name: row.group, "blockers": row.blockers, "oldest": rfc3339(row.oldest)} for row in page]
     return pagination | {"results": results}
+
+
+def _by_object(request: Request, mirror: Mirror, looked: Looked, rows: QuerySet[Blocker]) -> dict[str, Any]:
+    """A page of things, each once."""
+    lacking = Lacking(mirror)
+
+    def one(row: Blocker) -> dict[str, Any]:
+        holders = looked.holders_of(row)
+        commits = lacking.commits(holders)
+        named = [{"id": held.commit, "data": held.data, "waived": held.waived} for held in commits[:NAMED]]
+        return blocker_json(row) | {"holders": len(holders), "commits_total": len(commits), "commits": named}
+
+    rows = rows.exclude(pk__in=looked.repeated)
+    return by_number(request, rows, one, "pk", newest=False) | _all_named_json(mirror)
 
 
 def _all_named_json(mirror: Mirror) -> dict[str, Any]:

@@ -75,6 +75,18 @@ class CommitDetailAnswer(CommitAnswer):
     as_of = serializers.DateTimeField()
 
 
+class ToldWaiverAnswer(serializers.Serializer):
+    """What somebody accepted as unreadable at the mirror, with the number of commits or the first of the objects."""
+
+    waiver = serializers.IntegerField()
+    given_by = serializers.CharField()
+    given_at = serializers.DateTimeField()
+    reason = serializers.CharField()
+    commits = serializers.IntegerField()
+    objects = many_texts()
+    objects_total = serializers.IntegerField()
+
+
 class CertificateAnswer(serializers.Serializer):
     """What was proven of a commit. `content_digest` is of what the bytes alone tell, `digest` of all facts."""
 
@@ -90,6 +102,7 @@ class CertificateAnswer(serializers.Serializer):
     content_digest = serializers.CharField()
     digest = serializers.CharField()
     as_of = serializers.DateTimeField()
+    waivers = ToldWaiverAnswer(many=True, help_text="outside of the digests: the last 20 of the mirror's waivers")
 
 
 class PlaceAnswer(serializers.Serializer):

@@ -16,6 +16,7 @@ from mirrors.api.commit_schemas import CertificateAnswer, CommitAnswer, CommitDe
 from mirrors.api.mirrors import find_visible
 from mirrors.api.schemas import BranchAnswer
 from mirrors.models import MirrorCommit
+from mirrors.models.waived import told_waivers
 from mirrors.queries.certificates import certify
 from mirrors.queries.coverage import commit_coverage
 from mirrors.queries.find_commit import find_commit
@@ -112,7 +113,7 @@ class CommitCertificate(APIView):
         fs:ReadRepository on the mirror."""
         mirror = find_visible(request, repository, mirror_id)
         certificate = certify(mirror, find_commit(mirror, commit))
-        return Response(certificate.document(as_of=rfc3339(clock.now())))
+        return Response(certificate.document(as_of=rfc3339(clock.now()), waivers=told_waivers(mirror)))
 
 
 def state_of(request: Request) -> State | None:

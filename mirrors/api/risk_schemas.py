@@ -32,7 +32,7 @@ class LagAnswer(serializers.Serializer):
     branch = serializers.CharField()
     status = serializers.CharField()
     lag_seconds = number_or_null()
-    pending_commits = serializers.IntegerField()
+    pending_commits = serializers.IntegerField(help_text="that the branch pointed to, and the mirror's has not reached")
     oldest_pending_seen_at = time_or_null()
     attainment_30d = number_or_null()
     measured_since = time_or_null()

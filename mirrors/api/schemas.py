@@ -30,6 +30,7 @@ class ThingAnswer(serializers.Serializer):
     reason = serializers.CharField()
     detail = serializers.CharField(allow_blank=True)
     gone_at_source = serializers.BooleanField()
+    waived = serializers.BooleanField(help_text="history may lack it: somebody waived it; a branch's head needs it")
     cause = serializers.CharField(allow_null=True, help_text="why the stores' replication has not brought it")
     cause_message = serializers.CharField(allow_null=True, help_text="the same in a sentence")
     cause_fix = serializers.CharField(allow_null=True, help_text="what to do about it")
@@ -48,7 +49,10 @@ class BranchAnswer(serializers.Serializer):
     source_head = text_or_null()
     mirror_head = text_or_null()
     inferred = serializers.BooleanField()
-    pending_commits = serializers.IntegerField()
+    pending_commits = serializers.IntegerField(
+        help_text="that the source's branch pointed to, and the mirror's has not reached; merged commits don't count, "
+        "and two branches may both count one"
+    )
     lag_seconds = serializers.FloatField(allow_null=True)
     status = serializers.CharField()
     reason_code = serializers.CharField(allow_blank=True)

@@ -16,24 +16,39 @@ from mirrors.services.waivers import MOST_COMMITS, find_waiver, waiver_give, wai
 from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, newest_first
-from web.schemas import page_answer
+from web.schemas import page_answer, text_or_null
 from web.serializers import Body, rfc3339
 
 
 class WaiverGiven(Body):
-    """The body of POST: which commits, and why."""
+    """The body of POST: which commits, or which objects by their addresses, and why."""
 
     commits = serializers.ListField(
-        child=serializers.RegexField(r"^[0-9a-f]{64}\Z"), allow_empty=False, max_length=MOST_COMMITS
+        child=serializers.RegexField(r"^[0-9a-f]{64}\Z"), allow_empty=False, max_length=MOST_COMMITS, required=False
+    )
+    objects = serializers.ListField(
+        child=serializers.CharField(max_length=4096, trim_whitespace=False),
+        allow_empty=False,
+        max_length=MOST_COMMITS,
+        required=False,
+        help_text="addresses, as blockers have them: accepted as missing for all commits that hold them, now or later",
     )
     reason = serializers.CharField(max_length=1000)
 
 
+class WaivedObjectAnswer(serializers.Serializer):
+    """An object that is accepted as missing, for all commits that hold it."""
+
+    path = text_or_null()
+    address = serializers.CharField()
+
+
 class WaiverAnswer(serializers.Serializer):
-    """A waiver with the commits that it is about."""
+    """A waiver with the commits, or the objects, that it is about."""
 
     id = serializers.IntegerField()
     commits = serializers.ListField(child=serializers.CharField())
+    objects = WaivedObjectAnswer(many=True)
     reason = serializers.CharField()
     given_by = serializers.CharField()
     given_at = serializers.DateTimeField()
@@ -52,7 +67,8 @@ class Waivers(APIView):
 
     @answers("Give a waiver", 201, WaiverAnswer, body=WaiverGiven)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """Accept that commits are unreadable. 201 with the waiver. Needs fs:MirrorRepository on the source."""
+        """Accept that commits are unreadable, or that objects are missing for all commits that hold them, now and
+        later. 201 with the waiver. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
         body = WaiverGiven(data=request.data)
         body.is_valid(raise_exception=True)
@@ -80,10 +96,12 @@ class WaiverDetail(APIView):
 
 
 def waiver_json(waiver: Waiver) -> dict[str, Any]:
-    """A waiver with the commits that it is about."""
+    """A waiver with the commits, or the objects, that it is about."""
+    objects = waiver.objects_waived.order_by("pk")
     return {
         "id": waiver.pk,
         "commits": list(waiver.commits.order_by("commit_id").values_list("commit__sha", flat=True)),
+        "objects": [{"path": one.path or None, "address": one.address} for one in objects],
         "reason": waiver.reason,
         "given_by": waiver.given_by,
         "given_at": rfc3339(waiver.given_at),

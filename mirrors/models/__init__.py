@@ -6,7 +6,16 @@ Facts are written by duties (mirroring/), decisions are made from them by pure f
 from mirrors.models.duty_kinds import MirrorDuty
 from mirrors.models.held import HeldMerge
 from mirrors.models.history import LagBreach, Measure, Promotion, ReplicationFailure
-from mirrors.models.mirror import Mirror, MirrorBranch, MirrorCommit, MirrorTag, PlaceLock, Waiver, all_branches
+from mirrors.models.mirror import (
+    Mirror,
+    MirrorBranch,
+    MirrorCommit,
+    MirrorTag,
+    PlaceLock,
+    WaivedObject,
+    Waiver,
+    all_branches,
+)
 from mirrors.models.proofs import MetarangeCoverage, MoveIntent
 from mirrors.models.source import Candidate, Commit, CommitRecord, Repository, SourceBranch, SourceTag, UnplacedCommit
 from mirrors.models.validation import Blocker, Coverage, Run, Validation, ValidationRange
@@ -37,6 +46,7 @@ __all__ = [
     "UnplacedCommit",
     "Validation",
     "ValidationRange",
+    "WaivedObject",
     "Waiver",
     "all_branches",
 ]

@@ -163,7 +163,10 @@ class Mirror(Pausable):
 
 
 class Waiver(models.Model):
-    """An operator accepts that some commits of a mirror are unreadable there: history that was never replicated."""
+    """An operator accepts that some commits of a mirror are unreadable there: history that was never replicated.
+
+    Or that some objects are missing, for all commits that hold them (`WaivedObject`).
+    """
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="waivers")
     reason = models.CharField(max_length=1000)
@@ -173,6 +176,29 @@ class Waiver(models.Model):
         null=True,
         help_text="keys of its commits that no selected branch leads to now: it holds for them again if one does",
     )
+
+
+class WaivedObject(models.Model):
+    """An object that a waiver accepts as missing at a mirror, whichever commits hold it now or later.
+
+    `address` is as blockers have it: relative to the namespace or, if `full`, a URI.
+    """
+
+    # Without a constraint: the version before, which withdraws waivers, does not know of these rows.
+    waiver = models.ForeignKey(Waiver, models.CASCADE, related_name="objects_waived", db_constraint=False)
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="waived_objects", db_constraint=False)
+    address = models.TextField()
+    address_hash = models.CharField(max_length=32)
+    full = models.BooleanField(default=False)
+    path = models.TextField(blank=True, help_text="where a commit has it; others may have it elsewhere")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["mirror", "address_hash", "full"], name="waived_object_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.path or self.address
 
 
 class MirrorBranch(models.Model):

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 
 from core.access.mirror_rights import may_see_some, sees_all, to_see
 from core.access.policies import evaluate_any
-from core.mirroring.object_check import Depth
+from core.mirroring.object_check import WAIVABLE, Depth
 
 
 class Written(models.Value):
@@ -22,6 +22,8 @@ class Written(models.Value):
         return f"'{self.value}'", []
 
 
+ACCEPTED = Q(gone_at_source=True) | Q(waived=True, reason__in=sorted(WAIVABLE))
+"""Things that history may lack: gone at both sides, or waived and not there. A head needs them all the same."""
 UNCHECKED = Q(data__in=[Written("unknown"), Written("waiting")])
 """Commits at a mirror whose data is still to be checked."""
 

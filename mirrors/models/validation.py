@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from core.mirroring.object_check import WAIVABLE
 from db.fields import ExactTextField
 from mirrors.models.mirror import Mirror
 from mirrors.models.querysets import (
@@ -119,6 +120,11 @@ class Blocker(models.Model):
         db_default=False,
         help_text="no commit that is needed waits for it: it is only remembered, until its holder is needed again",
     )
+    waived = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="the object is waived: while it can't be read there, it is in no descendant's way",
+    )
     damage = models.BooleanField(default=False, help_text="what holds it had been complete: found when checked again")
     cause = models.CharField(
         max_length=32,
@@ -147,12 +153,18 @@ class Blocker(models.Model):
             models.Index(fields=["mirror", "look_at"], name="blocker_due"),
             models.Index(fields=["mirror", "address_hash"], name="blocker_address"),
             models.Index(fields=["mirror", "crc"], name="blocker_crc"),
+            models.Index(fields=["mirror"], condition=Q(waived=True), name="blocker_waived"),
             models.Index(fields=["mirror", "id"], condition=Q(gone_at_source=False), name="blocker_waited_for"),
             models.Index(
                 fields=["mirror", "id"], condition=Q(damage=True, gone_at_source=False), name="blocker_damage"
             ),
         ]
         ordering = ["first_seen", "pk"]
+
+    @property
+    def is_waived(self) -> bool:
+        """Whether history may lack it because somebody has waived it: while it is not there, not when it is wrong."""
+        return self.waived and self.reason in WAIVABLE and not self.gone_at_source
 
 
 class Run(models.Model):

@@ -80,9 +80,18 @@ def gone_of(mirror: Mirror) -> Gone:
         kinds={kind: number for kind, number, _ in rows},
         since=min((first for _, _, first in rows), default=None),
         examples=list(lost[:EXAMPLES]),
-        commits=mirror.commits.filter(data=MirrorCommit.Data.GONE).count(),
+        commits=_commits_without(mirror) if rows else 0,
         heads=_heads_without(mirror) if rows else [],
     )
+
+
+def _commits_without(mirror: Mirror) -> int:
+    """Commits that lack something which is gone at the source; not those that only lack what somebody waived."""
+    gone = mirror.commits.filter(data=MirrorCommit.Data.GONE)
+    if not mirror.blockers.filter(waived=True).exists():
+        return gone.count()
+    lost = set(mirror.blockers.filter(gone_at_source=True).order_by().values_list("holder_id", flat=True))
+    return sum(not lost.isdisjoint(waits_for) for waits_for in gone.values_list("waits_for", flat=True).iterator())
 
 
 def _heads_without(mirror: Mirror) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from core.bringing import ObjectReplication
 from core.mirroring.facts import ARRIVING, CommitFacts, History, Thing, Waived
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, BlockerQuerySet
+from mirrors.models.waived import address_hash, is_accepted
 from mirrors.queries.find_commit import find_branch, find_commit
 from mirrors.queries.metaranges import ranges_at_hand
 
@@ -255,13 +256,14 @@ def thing_of(row: Blocker) -> Thing:
         id=row.pk,
         etag=row.etag,
         damage=row.damage,
+        waived=row.is_waived,
         **_cause_of(row),
     )
 
 
 def _cause_of(row: Blocker) -> dict[str, str]:
     """Of what is only awaited; one that has come, and is wrong, has a reason of its own."""
-    if row.reason not in ARRIVING or row.gone_at_source:
+    if row.reason not in ARRIVING or is_accepted(row):
         return {}
     return {"cause": row.cause, "cause_told": row.cause_told, "cause_advice": row.cause_advice}
 
@@ -275,6 +277,7 @@ def blockers_of(
     cause: str = "",
     kind: str = "",
     prefix: str = "",
+    address: str = "",
 ) -> QuerySet[Blocker]:
     """What is missing or wrong at a mirror and fits all that is given.
 
@@ -289,6 +292,8 @@ def blockers_of(
     if prefix:
         # Not startswith, which SQLite answers without regard to case.
         rows = rows.alias(beginning=Substr("path", 1, len(prefix))).filter(beginning=prefix)
+    if address:
+        rows = rows.filter(address_hash=address_hash(address))
     if cause:
         rows = rows.filter(reason__in=ARRIVING, gone_at_source=False)
     exactly = {"reason": reason, "cause": cause, "kind": kind}

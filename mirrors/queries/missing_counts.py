@@ -10,6 +10,7 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from core.mirroring.facts import Waiting
+from core.mirroring.object_check import WAIVABLE
 from db.raw_sql import moment
 from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit
 from mirrors.models.problem import KEPT_PER_HOLDER
@@ -23,7 +24,8 @@ END = 2**63 - 1
 
 # Until it was looked for a second time it may turn out to be gone at the source too, as what is collected there is.
 # An imported object that a mirror allowed before has not changed: the mirror's setting has.
-_DAMAGE = Q(damage=True, attempts__gt=1) & ~Q(reason="imported")
+_DAMAGE = Q(damage=True, attempts__gt=1) & ~Q(reason="imported") & ~Q(waived=True, reason__in=sorted(WAIVABLE))
+_WAIVABLE = ", ".join(f"'{reason}'" for reason in sorted(WAIVABLE))
 _IS_DAMAGE = "AND blocker.damage AND blocker.attempts > 1 AND blocker.reason <> 'imported'"
 
 # A join with a list of values: of each mirror the rows below a key are entered by the index, which no plan can miss.
@@ -31,7 +33,8 @@ _COUNTS = """
 WITH bound (mirror_id, beyond) AS (VALUES {bounds})
 SELECT bound.mirror_id, blocker.kind, count(DISTINCT blocker.key), min(blocker.first_seen), min(blocker.path)
 FROM bound JOIN {blocker} blocker ON blocker.mirror_id = bound.mirror_id AND blocker.id < bound.beyond
-WHERE NOT blocker.gone_at_source AND NOT blocker.unneeded {only}
+WHERE NOT blocker.gone_at_source AND NOT blocker.unneeded
+AND NOT (blocker.waived AND blocker.reason IN ({waivable})) {only}
 GROUP BY bound.mirror_id, blocker.kind
 """
 
@@ -92,7 +95,8 @@ def _count(ends: Mapping[int, int], only: str = "", given: Sequence[object] = ()
     kinds: dict[int, dict[str, int]] = defaultdict(dict)
     since: dict[int, datetime] = {}
     paths: dict[int, str] = defaultdict(str)
-    for mirror, kind, number, first, path in fetch(_COUNTS.replace("{only}", only), given, bounds=bounds):
+    query = _COUNTS.replace("{only}", only)
+    for mirror, kind, number, first, path in fetch(query, given, bounds=bounds, waivable=_WAIVABLE):
         kinds[mirror][kind] = number
         seen = moment(first)
         since[mirror] = min(seen, since.get(mirror, seen))

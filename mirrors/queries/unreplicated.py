@@ -165,10 +165,22 @@ class MissingThings:
             self._known.update(rows.filter(data=MirrorCommit.Data.COMPLETE).values_list("commit_id", flat=True))
             self._gone.update(rows.filter(data=MirrorCommit.Data.GONE).values_list("commit_id", flat=True))
             self._waits_for.update(rows.filter(data=MirrorCommit.Data.WAITING).values_list("commit_id", "waits_for"))
+        self._count_waived()
         holders = sorted({holder for ids in self._waits_for.values() for holder in ids})
         self._holders = holders[:MOST_HOLDERS]
         self._things, self._cut_short = self._load()
         self._checked = self._load_checked()
+
+    def _count_waived(self) -> None:
+        """What is waived is gone at the mirror alone: the source's failure would lose it."""
+        waived = set(self._mirror.blockers.filter(waived=True).order_by().values_list("holder_id", flat=True))
+        for some in chunks(sorted(self._gone) if waived else []):
+            rows = self._mirror.commits.filter(commit_id__in=some).values_list("commit_id", "waits_for")
+            for key, waits_for in rows:
+                if own := [holder for holder in waits_for if holder in waived]:
+                    self._waits_for[key] = own
+                if waits_for and waived.issuperset(waits_for):
+                    self._gone.discard(key)
 
     def _load(self) -> tuple[dict[str, dict[str, tuple[str, int | None]]], bool]:
         """Kind and size of the missing things of each holder, by their keys; and whether there are more of them."""

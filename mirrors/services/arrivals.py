@@ -15,7 +15,7 @@ from db import clock
 from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Blocker, Mirror, MirrorDuty, ReplicationFailure, Repository
-from mirrors.transitions.blockers import address_hash
+from mirrors.models.waived import address_hash
 
 KEPT = timedelta(hours=24)
 """So long a failure tells why an object has not arrived."""

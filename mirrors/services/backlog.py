@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 
 from audit.verbs import Verb
 from core.bringing import ObjectReplication
 from core.errors import Conflict, LakeMirrorError
 from core.mirroring.facts import ARRIVING
+from core.mirroring.object_check import WAIVABLE
 from db import clock
 from deployment.wiring import clients
 from jobs import duties
@@ -26,6 +27,11 @@ from mirrors.transitions.blockers import LOOKED_FOR, address_hash
 from mirrors.transitions.causes import awaited
 from rbac import services as rbac
 
+_IS_WAIVED = ExpressionWrapper(
+    Q(waived=True, gone_at_source=False, reason__in=sorted(WAIVABLE)), output_field=BooleanField()
+)
+_GONE = Q(data=MirrorCommit.Data.GONE)
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -36,22 +42,35 @@ class Group:
     oldest: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A commit that lacks something: `data` as the API has it, and whether it is waived itself."""
+
+    commit: str
+    data: str
+    waived: bool
+
+
 class Looked:
     """What a look at the first COUNTED rows tells of all of them: `total` different things at least, if there are
-    `more`. Several ranges may need one thing, with a row each: the first stands for it, `repeated` are the others."""
+    `more`. Several ranges may need one thing, with a row each: the first stands for it, `repeated` are the others. So
+    many of the things are `waived`: nothing waits for them but the heads of branches."""
 
     def __init__(self, rows: QuerySet[Blocker]) -> None:
-        fields = ("pk", "kind", "key", "holder_id", "reason", "path", "cause", "first_seen")
+        fields = ("pk", "kind", "key", "holder_id", "reason", "path", "cause", "first_seen", _IS_WAIVED)
         first_rows = list(rows.order_by("pk").values_list(*fields)[: COUNTED + 1])
         self.more = len(first_rows) > COUNTED
         self.repeated: list[int] = []
+        self.waived = 0
         self._rows: list[tuple[str, str, str | None, datetime]] = []
         self._holders: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for pk, kind, key, holder, reason, path, cause, seen in first_rows[:COUNTED]:
+        for pk, kind, key, holder, reason, path, cause, seen, waived in first_rows[:COUNTED]:
             if (kind, key) in self._holders:
                 self.repeated.append(pk)
             else:
-                self._rows.append((reason, path, cause if reason in ARRIVING and cause else None, seen))
+                asked = reason in ARRIVING and not waived
+                self._rows.append((reason, path, cause if asked and cause else None, seen))
+                self.waived += waived
             self._holders[kind, key].add(holder)
         self.total = len(self._rows)
 
@@ -67,15 +86,33 @@ class Looked:
         """The same by what their paths have up to the first `/` after `below`; None: things without a path."""
         return _grouped((_folder(path, below), seen) for _, path, _, seen in self._rows)
 
+    def holders_of(self, thing: Blocker) -> frozenset[str]:
+        """Commits, metaranges or ranges that need it."""
+        return frozenset(self._holders[thing.kind, thing.key])
+
     def commits_held(self, mirror: Mirror, things: Iterable[Blocker]) -> dict[int, int]:
-        """By the key of its row, how many commits of the mirror wait for a thing, among the last OPEN_COMMITS."""
-        waiting = MirrorCommit.objects.filter(UNCHECKED, mirror=mirror).order_by("-commit_id")
-        fields = ("commit__sha", "commit__metarange_id", "waits_for")
-        commits = [{sha, data, *needs} for sha, data, needs in waiting.values_list(*fields)[:OPEN_COMMITS]]
-        return {
-            thing.pk: sum(not needs.isdisjoint(self._holders[thing.kind, thing.key]) for needs in commits)
-            for thing in things
-        }
+        """By the key of its row, how many commits of the mirror lack a thing, among the last OPEN_COMMITS."""
+        lacking = Lacking(mirror)
+        return {thing.pk: len(lacking.commits(self.holders_of(thing))) for thing in things}
+
+
+class Lacking:
+    """The commits of a mirror that lack something, the newest first: the last OPEN_COMMITS of them. `more`: there are
+    others."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        rows = MirrorCommit.objects.filter(UNCHECKED | _GONE, mirror=mirror).order_by("-commit_id")
+        fields = ("commit__sha", "data", "waiver_id", "commit__metarange_id", "waits_for")
+        lines = list(rows.values_list(*fields)[: OPEN_COMMITS + 1])
+        self.more = len(lines) > OPEN_COMMITS
+        self._commits = [
+            (Held(sha, data, waiver is not None), {sha, metarange, *needs})
+            for sha, data, waiver, metarange, needs in lines[:OPEN_COMMITS]
+        ]
+
+    def commits(self, holders: Collection[str]) -> list[Held]:
+        """Those that need one of these ranges or metaranges, or are one of these."""
+        return [held for held, needs in self._commits if not needs.isdisjoint(holders)]
 
 
 def _folder(path: str, below: str) -> str | None:

@@ -23,7 +23,10 @@ class FileCommand:
 
 
 def copy_commands(mirror: Mirror, commit: str) -> Sequence[FileCommand]:
-    """For the first files that keep a commit back and that the source still has; each once."""
+    """For the first files that keep a commit back and that the source still has; each once. None where LakeMirror does
+    that itself."""
+    if mirror.brings:
+        return []
     rows = blockers_of(mirror, commit=commit).exclude(kind=Blocker.Kind.RECORD).filter(gone_at_source=False)
     return list(_commands(mirror, rows.order_by("first_seen", "pk")[: 10 * AMOUNT]))[:AMOUNT]
 

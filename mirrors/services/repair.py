@@ -38,7 +38,17 @@ def repair_plan(mirror: Mirror, commit: Commit) -> Plan:
         region=mirror.region,
         source_region=mirror.source.region,
         managed=mirror.object_replication == ObjectReplication.MANAGED,
+        held=_held(mirror),
     )
+
+
+def _held(mirror: Mirror) -> str:
+    """What keeps a mirror from copying objects, and what to do about it; "" where nothing does."""
+    if mirror.source.frozen_reason:
+        return f"Nothing is copied while the source is frozen: {mirror.source.frozen_reason.rstrip('.')}"
+    if mirror.state != Mirror.State.ACTIVE:
+        return "Nothing is copied while the mirror is not active: see its page"
+    return "Copying is paused: resume it in the mirror's settings" if mirror.copying_paused else ""
 
 
 def commit_repair(*, actor: Any, mirror: Mirror, commit: Commit) -> Repaired:

@@ -1,14 +1,15 @@
-"""What would follow if a commit were waived: which branches move on, and what readers would not get."""
+"""What would follow if a commit, or an object, were waived: which branches move on, what readers would not get."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, Sum
 
 from mirrors.models import Commit, Mirror, MirrorCommit
 from mirrors.queries.missing import TROUBLED, Commits, own_blockers
+from mirrors.services.backlog import Held, Lacking
 
 EXAMPLES = 10
 
@@ -64,6 +65,26 @@ def waiver_impact(mirror: Mirror, commit: Commit) -> Impact:
         ],
         gone=mirror.commits.filter(commit=commit, data=MirrorCommit.Data.GONE).exists(),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectImpact:
+    """The commits that lack an object, the newest first (`more`: beyond the last 5,000), and the branches of which the
+    head at the source is one of them: these stay where they are until it arrives or the source moves on."""
+
+    commits: Sequence[Held]
+    more: bool
+    heads: Sequence[str]
+
+
+def object_impact(mirror: Mirror, holders: Collection[str]) -> ObjectImpact:
+    """What waiving an object that these ranges need would mean."""
+    lacking = Lacking(mirror)
+    commits = lacking.commits(holders)
+    shas = {held.commit for held in commits}
+    live = mirror.source.branches.filter(gone_at=None).order_by("name").values_list("name", "head")
+    heads = [name for name, head in live if head in shas and name in mirror.selection]
+    return ObjectImpact(commits, lacking.more, heads)
 
 
 def _waiting(branch: str, head: str, needed: Sequence[str], sha: str) -> Waiting:

@@ -2,6 +2,10 @@
 
 For old history that was never replicated. A waived commit serves its descendants as one that is gone at both sides
 does, and is no candidate itself, whatever arrives of it. Its record has to be accepted all the same.
+
+A waived object does the same for every commit that holds it, now or later, while it can't be read at the mirror: it
+counts as if it were gone at both sides. Once it arrives, these commits are complete like others. If something else
+arrives in its place the waiver does not cover that.
 """
 
 from __future__ import annotations
@@ -15,34 +19,45 @@ from audit.verbs import Verb
 from core.access.policies import repository_arn
 from core.errors import Conflict, Invalid, NotFound
 from core.mirroring.facts import CommitFacts
+from core.mirroring.object_check import WAIVABLE
 from db import clock
 from jobs import duties
-from mirrors.models import Mirror, MirrorCommit, MirrorDuty, Waiver
+from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty, WaivedObject, Waiver
+from mirrors.models.waived import address_hash, is_full, waived_addresses
 from mirrors.transitions.ancestry import reset_ancestry
+from mirrors.transitions.waived_objects import forget_withdrawn, settle_waived
 from rbac import services as rbac
 
 MOST_COMMITS = 1000
 
 
-def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: str) -> Waiver:
-    """Accept that these commits are unreadable at the mirror.
+def waiver_give(
+    *, actor: Any, mirror: Mirror, commits: Sequence[str] = (), objects: Sequence[str] = (), reason: str
+) -> Waiver:
+    """Accept that these commits are unreadable at the mirror, or that these objects, by their addresses, are missing.
 
-    Raises Denied, Invalid (none or too many, no reason), NotFound (nothing is known of one) and Conflict: one is the
-    head of a branch, which readers see or are to see, or is waived already.
+    Raises Denied, Invalid (none of both, both or too many, no reason), NotFound (nothing is known of one, or no commit
+    lacks it) and Conflict: a commit is the head of a branch, which readers see or are to see; an object is there, with
+    other content; or it is waived already.
     """
     right = ("fs:MirrorRepository", repository_arn(mirror.source.name))
     rbac.require(actor, right)
-    shas = list(dict.fromkeys(commits))
-    _check(shas, reason)
+    shas, addresses = list(dict.fromkeys(commits)), list(dict.fromkeys(objects))
+    _check(shas, addresses, reason)
     with transaction.atomic():
         Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
         rows = _rows(mirror, shas)
         _check_heads(mirror, shas)
+        forget_withdrawn(mirror)
+        lacking = [row for address in addresses for row in waivable_objects(mirror, address)]
         given_by = actor if isinstance(actor, str) else actor.username
         waiver = Waiver.objects.create(mirror=mirror, reason=reason.strip(), given_by=given_by, given_at=clock.now())
         mirror.commits.filter(pk__in=[row.pk for row in rows]).update(waiver=waiver)
+        WaivedObject.objects.bulk_create(_waived(waiver, row) for row in lacking)
+        if lacking:
+            settle_waived(mirror)
         duties.wake(MirrorDuty.VALIDATE, mirror.pk)
-        after = {"waiver": waiver.pk, "mirror": mirror.name, "commits": shas}
+        after = {"waiver": waiver.pk, "mirror": mirror.name} | _told(shas, waiver)
         rbac.audit(
             actor=actor, right=right, verb=Verb.WAIVE, subject=mirror.audit_name, after=after, reason=waiver.reason
         )
@@ -58,9 +73,10 @@ def waiver_withdraw(*, actor: Any, waiver: Waiver) -> None:
         Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
         rows = list(waiver.commits.values_list("commit_id", "commit__sha"))
         reset_ancestry(mirror, [commit_id for commit_id, _ in rows])
-        before = {"waiver": waiver.pk, "mirror": mirror.name, "commits": [sha for _, sha in rows]}
+        before = {"waiver": waiver.pk, "mirror": mirror.name} | _told([sha for _, sha in rows], waiver)
         reason = waiver.reason
         waiver.delete()
+        settle_waived(mirror)
         duties.wake(MirrorDuty.VALIDATE, mirror.pk)
         rbac.audit(
             actor=actor, right=right, verb=Verb.WITHDRAW_WAIVER, subject=mirror.audit_name, before=before, reason=reason
@@ -92,9 +108,46 @@ def is_waivable(mirror: Mirror, commit: CommitFacts) -> bool:
     return True
 
 
-def _check(commits: Sequence[str], reason: str) -> None:
-    if not 0 < len(commits) <= MOST_COMMITS:
-        raise Invalid(f"give 1 to {MOST_COMMITS:,} commits", field="commits")
+def waivable_objects(mirror: Mirror, address: str) -> list[Blocker]:
+    """The first row of an object that commits lack; two where an address below the namespace looks like a URI.
+
+    Raises what waiving it would: NotFound or Conflict.
+    """
+    rows = list(mirror.blockers.filter(kind=Blocker.Kind.OBJECT, address_hash=address_hash(address)).order_by("pk"))
+    if not rows:
+        raise NotFound(f"no commit at '{mirror.name}' lacks an object at {address[:200]}")
+    wrong = next((row for row in rows if row.reason not in WAIVABLE), None)
+    if wrong is not None:
+        other = "is there with other content than commits say: copy it again, or waive the commits that hold it"
+        raise Conflict(f"{wrong.path or wrong.address} {other}", field="objects")
+    known = waived_addresses(mirror).known
+    if any((row.address_hash, is_full(row)) in known for row in rows):
+        raise Conflict(f"{rows[0].path or rows[0].address} is waived already", field="objects")
+    return list({is_full(row): row for row in reversed(rows)}.values())
+
+
+def _waived(waiver: Waiver, row: Blocker) -> WaivedObject:
+    return WaivedObject(
+        waiver=waiver,
+        mirror=waiver.mirror,
+        address=row.address,
+        address_hash=row.address_hash,
+        full=is_full(row),
+        path=row.path,
+    )
+
+
+def _told(commits: Sequence[str], waiver: Waiver) -> dict[str, Any]:
+    """What the audit trail says of it."""
+    objects = [{"path": one.path, "address": one.address} for one in waiver.objects_waived.order_by("pk")]
+    return {"commits": list(commits)} | ({"objects": objects} if objects else {})
+
+
+def _check(commits: Sequence[str], objects: Sequence[str], reason: str) -> None:
+    if commits and objects:
+        raise Invalid("give commits or objects, not both: each is withdrawn by itself", field="objects")
+    if not 0 < len(commits) + len(objects) <= MOST_COMMITS:
+        raise Invalid(f"give 1 to {MOST_COMMITS:,} commits, or as many objects", field="commits")
     if not reason.strip():
         raise Invalid("give a reason why they may stay unreadable", field="reason")
 

@@ -70,6 +70,7 @@ def lag_panel(reading: MirrorStatus) -> LagPanel:
         unproven=losses.unproven,
         seen=reading.looked_at is not None,
         doubts=loss_doubts(mirror, losses, reading.as_of),
+        summed=reading.pending,
     )
     return LagPanel(
         target=target_of(mirror),

@@ -348,6 +348,7 @@ def thing_json(thing: Thing) -> dict[str, Any]:
         "reason": thing.reason,
         "detail": thing.detail,
         "gone_at_source": thing.gone_at_source,
+        "waived": thing.waived,
         "cause": thing.cause or None,
         "cause_message": thing.cause_told or None,
         "cause_fix": thing.cause_advice or None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
@@ -16,6 +15,7 @@ from db.chunks import chunks
 from deployment import config
 from mirrors.models import Blocker, Mirror
 from mirrors.models.problem import FOUND_BY_READING, Problem
+from mirrors.models.waived import address_hash, stored_address, waived_addresses
 from mirrors.transitions.doubt import doubt_sharers
 
 DETAIL = 2000
@@ -36,21 +36,6 @@ class _Known(NamedTuple):
     must_read: bool
 
 
-def address_hash(address: str) -> str:
-    """An address, of whatever length, as blockers are found by it."""
-    return hashlib.sha256(address.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def stored_address(address: str) -> str:
-    """An address as a column can hold it."""
-    return address.replace("\0", "\\x00")
-
-
-def is_full(row: Blocker) -> bool:
-    """Whether a blocker's address is a URI of its own; rows of older versions go by how it looks."""
-    return "://" in row.address if row.full is None else row.full
-
-
 def note_blocker(mirror: Mirror, kind: str, holder_id: str, *, address: str, reason: str, detail: str = "") -> None:
     """Note a single problem."""
     note_problems(mirror, [Problem(kind, holder_id, address, reason, detail=detail)])
@@ -63,15 +48,15 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
     the mirror. When those are read each notes it too, which is no news to the others.
     """
     by_identity = {(p.kind, p.holder_id, p.key): p for p in problems}
-    known = _known(mirror, by_identity)
+    known, waived = _known(mirror, by_identity), waived_addresses(mirror)
     now = clock.now()
     new = _unheard_of(mirror, [p for identity, p in by_identity.items() if identity not in known])
     Blocker.objects.bulk_create(
-        [_row(mirror, p, known.get(identity), now) for identity, p in by_identity.items()],
+        [_row(mirror, p, known.get(identity), now, waived=waived.have(p)) for identity, p in by_identity.items()],
         batch_size=400,
         update_conflicts=True,
         unique_fields=["mirror", "kind", "holder_id", "key"],
-        update_fields=["reason", "detail", "gone_at_source", "must_read", "unneeded", "attempts", "look_at"],
+        update_fields=["reason", "detail", "gone_at_source", "waived", "must_read", "unneeded", "attempts", "look_at"],
     )
     _doubt_sharers(mirror, new)
 
@@ -109,7 +94,7 @@ def _doubt_sharers(mirror: Mirror, new: Iterable[Problem]) -> None:
         doubt_sharers(mirror, lacking, suspects[lacking[0]])
 
 
-def _row(mirror: Mirror, problem: Problem, known: _Known | None, now: datetime) -> Blocker:
+def _row(mirror: Mirror, problem: Problem, known: _Known | None, now: datetime, *, waived: bool) -> Blocker:
     attempts = known.attempts + 1 if known else 1
     first_seen = known.first_seen if known else now
     most = longest_pause(problem, fresh=now - first_seen < FRESH)
@@ -128,6 +113,7 @@ def _row(mirror: Mirror, problem: Problem, known: _Known | None, now: datetime) 
         full=problem.full,
         crc=problem.suspect.crc if problem.kind == Blocker.Kind.OBJECT else None,
         gone_at_source=problem.gone_at_source,
+        waived=waived,
         must_read=problem.must_read or problem.reason in FOUND_BY_READING or bool(known and known.must_read),
         unneeded=problem.unneeded,
         damage=problem.damage,

@@ -23,8 +23,9 @@ _NOTHING = {"cause": "", "cause_told": "", "cause_advice": "", "cause_at": None}
 
 
 def awaited(mirror: Mirror) -> QuerySet[Blocker]:
-    """What the stores' replication should bring: missing here, not known to be gone at the source, of the namespace."""
-    rows = mirror.blockers.needed().filter(reason__in=ARRIVING, gone_at_source=False)
+    """What the stores' replication should bring: missing here, of the namespace, not known to be gone at the source
+    and not waived."""
+    rows = mirror.blockers.needed().filter(reason__in=ARRIVING, gone_at_source=False, waived=False)
     return rows.exclude(full=True).exclude(address_hash="")
 
 

@@ -14,6 +14,7 @@ from db.chunks import chunks
 from deployment import config
 from mirrors.models import Coverage, Mirror, MirrorCommit
 from mirrors.models.problem import KEPT_PER_HOLDER
+from mirrors.models.querysets import ACCEPTED
 from mirrors.transitions.ancestry import reset_ancestry
 
 State = Coverage.State
@@ -41,11 +42,11 @@ def settle_rows(mirror: Mirror, rows: Sequence[Coverage], *, damaged: Collection
 
 
 def _left(mirror: Mirror, range_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """For each range the number of problems that are left, and of those that the source lacks too."""
+    """For each range the number of problems that are left, and how many of them history may lack."""
     left = dict.fromkeys(range_ids, (0, 0))
     for some in chunks(range_ids):
         held = mirror.blockers.held_by(some).order_by().values_list("holder_id")
-        counts = held.annotate(number=Count("pk"), gone=Count("pk", filter=Q(gone_at_source=True)))
+        counts = held.annotate(number=Count("pk"), gone=Count("pk", filter=ACCEPTED))
         left.update((range_id, (number, gone)) for range_id, number, gone in counts)
     return left
 

@@ -23,7 +23,7 @@ from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
 from web.paging import number_of
 
-FILTERS = ("kind", "reason", "cause", "prefix", "branch", "commit")
+FILTERS = ("kind", "reason", "cause", "prefix", "branch", "commit", "address")
 GROUPS = 10
 MOST_IDS = 1000
 BRING = "bring-"

@@ -15,6 +15,8 @@ from core.mirroring.explain.commit_text import SETTLED
 from core.text.phrases import SHORT_ID
 from db import clock
 from mirrors.models import Mirror
+from mirrors.models.waived import told_waivers
+from mirrors.queries.certificates import Certificate
 from mirrors.queries.find_commit import find_commit
 from mirrors.queries.missing import blockers_of
 from mirrors.queries.missing_counts import COUNTED, is_cut_short
@@ -79,7 +81,7 @@ def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
         "more": total > COUNTED,
         "page": page_of_rows(request, blockers, "pk", newest=False) if total else None,
         "all_named": not total or not is_cut_short(mirror),
-        "certificate": json.dumps(certificate.document(), indent=1) if certificate else "",
+        "certificate": _certificate_json(mirror, certificate) if certificate else "",
         "digest": certificate.digest() if certificate else "",
         "unproven": unproven,
         "places": places,
@@ -92,6 +94,10 @@ def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
         "body": json.dumps({"commit": sha}),
     }
     return render(request, whole_or_part(request, "mirrors/commit.html", "mirrors/_one_commit.html"), context)
+
+
+def _certificate_json(mirror: Mirror, certificate: Certificate) -> str:
+    return json.dumps(certificate.document(waivers=told_waivers(mirror)), indent=1)
 
 
 @require_POST

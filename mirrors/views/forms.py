@@ -150,6 +150,32 @@ class WaiverForm(forms.Form):
         return typed
 
 
+class ObjectWaiverForm(forms.Form):
+    """Why an object may be missing, and the mirror's name, typed."""
+
+    reason = forms.CharField(
+        label="Why may it be missing?",
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Everybody who sees the mirror can read it, and it stays in the audit trail.",
+        error_messages={"required": "Say why: whoever misses this object later has to know."},
+    )
+    typed = forms.CharField(required=False)
+
+    def __init__(self, *args: Any, mirror: str, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        self.mirror = mirror
+        self.fields["typed"].label = f"Type {mirror} to waive it for every commit"
+        self.fields["typed"].widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+
+    def clean_typed(self) -> str:
+        """Exactly the mirror's name."""
+        typed: str = self.cleaned_data["typed"].strip()
+        if typed != self.mirror:
+            raise forms.ValidationError(f"Type {self.mirror} exactly as it stands here. Nothing was waived.")
+        return typed
+
+
 class DeletionForm(ServiceForm):
     """The name, typed, so that no mirror goes by a slip."""
 

@@ -82,7 +82,9 @@ def _why_not(mirror: Mirror, commit: Commit) -> str:
 def waiver_list(request: HttpRequest, name: str) -> HttpResponse:
     """What was waived at a mirror, the last one first."""
     mirror = find_visible(request, name)
-    page = page_of_rows(request, mirror.waivers.annotate(number=Count("commits")), "pk", newest=True)
+    page = page_of_rows(
+        request, mirror.waivers.annotate(number=Count("commits")).prefetch_related("objects_waived"), "pk", newest=True
+    )
     context = SECTION | {
         "mirror": mirror,
         "page": page,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -15,7 +16,7 @@ from playwright.sync_api import Page, expect
 from db import clock
 from jobs.models import Duty
 from lakemirror_site.urls import urlpatterns
-from mirrors.models import Commit, Mirror
+from mirrors.models import Blocker, Commit, Mirror
 from mirrors.services.settings import mirror_update
 from tests.browser.conftest import sign_in
 from tests.exports.test_beside import going_on as an_export_that_goes_on
@@ -47,6 +48,7 @@ CASES = {
     "job_log": ["/jobs/duty-{duty}/log/"],
     "commit_repair": [f"{MIRROR}commits/{{commit}}/repair/"],
     "commit_waive": [f"{MIRROR}commits/{{lost}}/waive/"],
+    "mirror_object": [f"{MIRROR}object/?address={{address}}"],
     "mirror_waivers": [f"{MIRROR}waivers/"],
     "mirror_metrics": [f"{MIRROR}metrics/?period=30d", "/mirrors/models-eu/metrics/"],
     "exports": ["/exports/", "/exports/?state=failed&find=none"],
@@ -156,6 +158,7 @@ def addresses() -> list[str]:
         "commit": commit,
         "promoted": promoted,
         "lost": commit,
+        "address": quote(Blocker.objects.filter(kind="object").order_by("pk")[0].address),
         "duty": Duty.objects.order_by("pk").values_list("pk", flat=True)[0],
         "failed": a_failed_export().pk,
         "exported": an_export("good", state="exported-successfully").pk,

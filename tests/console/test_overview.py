@@ -10,15 +10,18 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from console.exports_summary import Summary
 from console.jobs.listing import duty_retry
 from console.overview import summary
+from core.text.phrases import sentence
 from db import clock
-from jobs.models import Duty
+from jobs.models import Duty, Worker
 from mirrors.models import Mirror, Promotion
 from mirrors.services import mirrors, settings
 from mirrors.services.validations import validation_ask
 from mirrors.transitions import duties
 from rbac.models import User
+from tests.exports.test_pages import an_export, failed
 from tests.mirroring.test_found_by_breaking import mirrored, uri_of
 from tests.mirrors.factories import Line, make_company, make_mirror, make_repository
 from tests.mirrors.harness import NAMESPACE, Deployment
@@ -31,6 +34,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def company() -> dict[str, Mirror]:
     return make_company()
+
+
+NO_EXPORTS = Summary(0, 0, (), sentence("none"))
 
 
 def tiles(client: Client) -> dict[str, tuple[str, str]]:
@@ -63,11 +69,29 @@ def test_tiles_are_of_facts(olga: Client, company: Any) -> None:
     assert told["Oldest commit awaiting validation"] == ("14 min", "since it was seen")
 
 
+def test_exports_and_workers_have_their_tiles(olga: Client, company: Any) -> None:
+    an_export()
+    failed()
+    now = clock.now()
+    heard = {"started_at": now, "heard_at": now, "slots": 4, "load": 0.5, "cores": 2, "pid": 1}
+    Worker.objects.create(name="a:1:x", queue="eu-west-1", host="a", **heard)
+    Worker.objects.create(name="b:1:y", queue="eu-west-1-spark", host="b", spark="sc://spark:15002", **heard)
+    told = tiles(olga)
+    assert told["Exports in order"] == ("1 / 2", "1 needs attention")
+    assert told["Workers"][0] == "3 alive" and "Spark reachable" in told["Workers"][1]
+    assert "oldest unvalidated commit 14 min" in told["Waiting to arrive"][1]
+    Worker.objects.filter(host="b").update(spark_trouble="connection refused")
+    Worker.objects.filter(host="a").update(heard_at=now - timedelta(minutes=5))
+    tile = next(tile for tile in olga.get("/").context["tiles"] if tile.name == "Workers")
+    assert (tile.figure, tile.bad) == ("2 alive", True)
+    assert "1 lost" in tile.below and "Spark unreachable" in tile.below
+
+
 def test_where_something_is_lost_at_both_sides_no_tile_says_that_nothing_is_missed(lm: Deployment) -> None:
     head = mirrored(lm, a=b"1")
     del lm.us_store.objects[uri_of(lm, head, "a").replace(NAMESPACE, "s3://src/lake")]
     damage(lm, head)
-    told = {tile.name: tile.below for tile in summary.tiles([page()], [], None, clock.now())}
+    told = {tile.name: tile.below for tile in summary.tiles([page()], [], [], None, NO_EXPORTS, clock.now())}
     assert told["Waiting to arrive"] == "see what is damaged below"
 
 

@@ -344,3 +344,29 @@ def test_hooks_are_tried_and_counted_only_if_they_are_exported(w: World, api: Ap
         found[actions] = told["patterns"]["marked_first"], told["patterns"]["whole"], told["next_run"]["copy"]
     assert "_lakefs_actions/" in found[True][0] and "_lakefs_actions/" not in found[False][0]
     assert found[True][1:] == (True, found[False][2] + 1) and found[False][1]
+
+
+# --- suggestions ------------------------------------------------------------------------------------------------------
+
+
+def picks(client: Client, **typed: str) -> str:
+    answer = client.post("/exports/new/", TYPED | typed, headers={"HX-Request": "true", "HX-Target": "picks"})
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_repositories_branches_and_places_are_suggested(w: World, olga: Client) -> None:
+    commit(w)
+    page = picks(olga)
+    assert '<option value="lake">' in page and '<option value="main">' in page
+    assert f'<option value="s3://{w.lake.repository.info.storage_namespace.split("/")[2]}/exports/lake/main">' in page
+    begun = olga.get("/exports/new/").content.decode()
+    assert 'list="pick-branches"' in begun and 'hx-trigger="load, change' in begun
+    w.lm.us.failing |= {"list_repositories": Unreachable("none"), "list_branches": Unreachable("none")}
+    assert "<option" not in picks(olga)
+
+
+def test_only_what_one_may_export_is_suggested(w: World, outsider: User, client: Client) -> None:
+    commit(w)
+    client.force_login(outsider)
+    assert "<option" not in picks(client)

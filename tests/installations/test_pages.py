@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from typing import Any
+from unittest import mock
 
 import pytest
 from django.test import Client
 
 from core.errors import Unreachable
 from core.installations.settings import Secrets
+from deployment import config
 from installations import refresh
 from installations.models import Installation
 from mirrors.models import Mirror
@@ -81,6 +84,26 @@ def test_one_is_tested_before_it_is_added_and_nothing_is_kept(olga: Client, lm: 
     assert "has an installation 'us-east-1' already" in taken
     whole = olga.post("/installations/new/", typed)
     assert "Enter the secrets again" in text(whole) and "the-secret-of-venus" not in whole.content.decode()
+
+
+def test_a_change_is_tested_before_it_is_saved_with_the_secrets_that_are_kept(olga: Client, lm: Deployment) -> None:
+    make_installation()
+    live, asked = {"HX-Request": "true", "HX-Target": "tested"}, list[str]()
+
+    def trying(region: str, *_: Any) -> Any:
+        installation = config.current().installation(region)
+        asked.append(installation.lakefs_keys.secret_access_key.reveal())
+        return Unreachable("nobody answers"), []
+
+    with mock.patch("installations.connection_test._find_out", trying):
+        told = olga.post(f"{MARS}edit/", opened(olga) | {"store_region": "mars", "test": "1"}, headers=live)
+        olga.post(f"{MARS}edit/", opened(olga) | {"lakefs_secret_access_key": "another", "test": "1"}, headers=live)
+        elsewhere = opened(olga) | {"lakefs_endpoint": "http://evil.example", "test": "1"}
+        refused = text(olga.post(f"{MARS}edit/", elsewhere, headers=live))
+    assert told.status_code == 200 and asked == ["s", "another"]
+    assert "secret" in refused
+    assert Installation.objects.get().secrets() == Secrets("s") and Installation.objects.get().store_region != "mars"
+    assert 'id="test"' in olga.get(f"{MARS}edit/").content.decode()
 
 
 def test_who_may_not_add_one_tests_none(teammate: User, client: Client, lm: Deployment) -> None:

@@ -31,8 +31,8 @@ from mirrors.models import (
     Run,
     SourceBranch,
 )
+from mirrors.models.waived import address_hash
 from mirrors.queries.metarange_cache import Found, remembered
-from mirrors.transitions.blockers import address_hash
 from tests.mirrors.copied import company
 
 _numbers = count(1)

@@ -12,7 +12,7 @@ from core.mirroring.object_check import Depth, Reason
 from core.mirroring.promotion import Why
 from core.mirroring.states import ASIDE, State
 from graveler.ranges import read_range
-from mirrors.models import Blocker, Commit, Mirror, MoveIntent, Promotion, SourceBranch
+from mirrors.models import Blocker, Commit, Mirror, MoveIntent, Promotion, SourceBranch, WaivedObject
 from mirrors.queries.certificates import certify
 from mirrors.status.mirror import mirror_status
 from mirrors.status.readable_regions import places_of
@@ -22,6 +22,8 @@ from tests.promise.looks import Looks
 from tests.promise.source import Source
 from tests.promise.truth import LEVELS, METADATA, Truth
 
+UNREAD = {"missing", "archived", "unreadable", "imported", "imported-unreachable"}
+"""What a waiver of an object accepts."""
 CERTIFICATES = f"{NAMESPACE}/_lakemirror/certificates/"
 
 
@@ -39,13 +41,14 @@ class Broken:
 @dataclass(slots=True)
 class Books:
     """What the system knows at this moment. `open`: keys with a problem, true where it is said to be gone at both;
-    `lacking`: the files of metadata that list what is gone; `read_wrong`: keys that a look deeper than the mirror's own
-    has read."""
+    `accepted`: objects that are waived and not there; `lacking`: the files of metadata that list what is gone;
+    `read_wrong`: keys that a look deeper than the mirror's own has read."""
 
     mirror: Mirror
     open: dict[str, bool]
     records: set[str]
     waived: set[str]
+    accepted: set[str] = field(default_factory=set)
     lacking: set[str] = field(default_factory=set)
     read_wrong: set[str] = field(default_factory=set)
 
@@ -56,9 +59,12 @@ def read_books() -> Books | None:
     if mirror is None:
         return None
     books = Books(mirror, {}, set(), set(_waived(mirror)))
-    for kind, holder, address, gone in mirror.blockers.order_by().values_list(
-        "kind", "holder_id", "address", "gone_at_source"
+    waived_objects = set(WaivedObject.objects.filter(waiver__mirror=mirror).values_list("address", flat=True))
+    for kind, holder, address, gone, reason in mirror.blockers.order_by().values_list(
+        "kind", "holder_id", "address", "gone_at_source", "reason"
     ):
+        if kind == Blocker.Kind.OBJECT and address in waived_objects and reason in UNREAD:
+            books.accepted.add(address)
         if kind == Blocker.Kind.RECORD:
             books.records.add(holder)
         else:
@@ -111,7 +117,7 @@ class Reader:
         told += [f"the record of {one[:8]}" for one in sorted(books.records & ancestry)]
         if books.mirror.history == "head" or not bad - own:
             return told
-        passing = {key for key in bad if books.open.get(key) or truth.is_gone(key)}
+        passing = {key for key in bad if books.open.get(key) or truth.is_gone(key)} | books.accepted
         for one in ancestry - books.waived - {sha}:
             told += [f"{key} of {one[:8]} below it" for key in sorted((bad - own - passing) & truth.parts(one))]
         return told
@@ -126,7 +132,9 @@ class Reader:
             told += [
                 f"{key} of {one[:8]} below it"
                 for key in sorted(self.truth.parts(one))
-                if not shown.get(key) and f"s3://src/lake/{key}" in self.truth.source.objects
+                if not shown.get(key)
+                and key not in books.accepted
+                and f"s3://src/lake/{key}" in self.truth.source.objects
             ]
         return told
 

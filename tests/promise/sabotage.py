@@ -16,6 +16,7 @@ from unittest import mock
 from django.db.models import Q
 
 from core.holding import Arrival
+from core.mirroring.check_planning import Data
 from core.mirroring.judgement import CommitProof, Judgement, judge_circumstances
 from mirroring.sense.identity import Identity
 from mirroring.validate.commits import _load
@@ -37,6 +38,16 @@ class Mutant:
 
     def __str__(self) -> str:
         return self.name
+
+
+def _whatever_is_wrong(known: Any, problem: Any) -> bool:
+    """Of a waived object, or gone at both sides."""
+    return problem.gone_at_source or known.have(problem)
+
+
+def _there_if_accepted(problems: int, *, gone: int) -> Data:
+    """As if history and heads were one."""
+    return Data.WAITING if problems > gone else Data.COMPLETE
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -84,6 +95,16 @@ MUTANTS = (
         "a held merge is released unproven",
         "lakeFS is told that regions have a commit, whatever they have of it",
         {"mirrors.services.holds.arrivals._arrival": _complete},
+    ),
+    Mutant(
+        "a waived object counts as there",
+        "a range that lacks only what was waived, or is gone, is complete",
+        {"core.mirroring.check_planning.state_with": _there_if_accepted},
+    ),
+    Mutant(
+        "a waiver covers what is wrong",
+        "history may hold other bytes than commits say, once their object was waived as missing",
+        {"mirrors.models.waived.WaivedAddresses.accept": _whatever_is_wrong},
     ),
     Mutant(
         "the judge is not asked at the act",

@@ -235,7 +235,16 @@ class World:
         worker = self.worker
         if not worker.at_work or self.random.random() >= worker.meddling or connection.in_atomic_block:
             return
-        others = [self.pause, self.set_depth, self.give_waiver, self.source.commit, self.source.reset, self.validate]
+        others = [
+            self.pause,
+            self.set_depth,
+            self.give_waiver,
+            self.waive_object,
+            self.withdraw_waiver,
+            self.source.commit,
+            self.source.reset,
+            self.validate,
+        ]
         others += [self.troubles.arrive, *[lambda: self._lose_and_find(but=worker.at_work)] * 5]
         with self._unseen():
             self.random.choice(others)()
@@ -444,6 +453,15 @@ class World:
         if mirror and shas:
             with suppress(Conflict, NotFound):
                 waiver_give(actor=self.owner, mirror=mirror, commits=[self.random.choice(shas)], reason="never there")
+
+    def waive_object(self) -> None:
+        """Something that is not there, for all commits that hold it, now or later."""
+        mirror = self._mirror()
+        rows = mirror.blockers.filter(kind=Blocker.Kind.OBJECT).order_by("address") if mirror else None
+        addresses = list(rows.values_list("address", flat=True).distinct()) if rows is not None else []
+        if mirror and addresses:
+            with suppress(Conflict, NotFound):
+                waiver_give(actor=self.owner, mirror=mirror, objects=[self.random.choice(addresses)], reason="lost")
 
     def withdraw_waiver(self) -> None:
         """Any."""
@@ -784,6 +802,7 @@ ACTIONS: dict[str, Action] = {
     "set_tags": Action(8, World.set_tags),
     "select": Action(15, World.select),
     "give_waiver": Action(15, World.give_waiver),
+    "waive_object": Action(25, World.waive_object),
     "withdraw_waiver": Action(10, World.withdraw_waiver),
     "snapshot": Action(25, World.snapshot, outside=True),
     "restore": Action(25, World.restore, outside=True),

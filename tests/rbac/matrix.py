@@ -100,6 +100,7 @@ mirrors.see: GET api-mirror-policy
 mirrors.see: GET job_log, GET mirror, GET mirror_commits
 mirrors.see: GET mirror_commit, GET commit_repair, GET mirror_waivers, GET mirror_backlog, GET mirror_runs
 mirrors.see: GET mirror_held, GET api-held-merges
+mirrors.see: GET mirror_object
 mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_delete
 every-mirror: GET api-preflight, GET api-preview, GET api-planned-unreplicated
 mirrors.create: POST api-mirrors, POST api-preflight, POST api-preview, POST api-planned-unreplicated
@@ -120,7 +121,7 @@ mirrors.services.repair: POST api-prioritise, POST api-blockers-retry, POST api-
 mirrors.unreplicated: GET api-unreplicated
 mirrors.see mirrors.unreplicated: POST mirror_unreplicated
 mirrors.waive: POST api-waivers, DELETE api-waiver
-mirrors.see mirrors.waive: GET commit_waive, POST commit_waive, POST waiver_withdraw
+mirrors.see mirrors.waive: GET commit_waive, POST commit_waive, POST waiver_withdraw, POST mirror_object
 mirrors.reset: POST api-reset-branch
 objects.locate: GET api-locate
 some-mirror objects.locate: POST locate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.mirroring.facts import CommitFacts, Thing, Waiting, Waived
+from core.mirroring.object_check import WAIVABLE
 from core.replication.causes import Cause
 from core.text.phrases import Phrase, code, count, say, sentence, sentences, short
 
@@ -50,6 +51,12 @@ _REASONS = {
         "is missing in {source} too",
         "are missing in {source} too",
         "Restore it in {source}, or make a new commit without it",
+    ),
+    "waived": _Reason(
+        "missing, and waived",
+        "is waived in {region}: history may lack it, the head of a branch may not",
+        "are waived in {region}: history may lack them, the head of a branch may not",
+        "Commit without it in {source}, bring it to {region}, or withdraw the waiver",
     ),
     "size-differs": _Reason(
         "has another size",
@@ -131,6 +138,8 @@ def count_waiting(waiting: Waiting) -> str:
 
 def reason_of(thing: Thing) -> str:
     """The reason by its common name: a missing range and a missing object are both "missing"."""
+    if thing.waived and not thing.gone_at_source and thing.reason in WAIVABLE:
+        return "waived"
     return common_reason(thing.reason, gone=thing.gone_at_source)
 
 
@@ -174,8 +183,8 @@ def _of_record(commit: CommitFacts, reason: _Reason, reason_code: str, region: s
 
 
 def _of_things(commit: CommitFacts, region: str, source_region: str) -> Lack:
-    # Of those to speak of: what waiting won't help first, then the oldest.
-    worst = min(commit.things, key=lambda thing: (thing.arriving, thing.first_seen))
+    # Of those to speak of: not what is waived, then what waiting won't help first, then the oldest.
+    worst = min(commit.things, key=lambda thing: (thing.waived, thing.arriving, thing.first_seen))
     number, others = _counted(commit, worst)
     reason = _REASONS.get(reason_of(worst)) or _unknown(worst)
     one, many = NOUNS.get(worst.kind, FILES)

@@ -62,7 +62,7 @@ def _how_much(commit: CommitFacts, region: str) -> str:
     if commit.data == "unchecked":
         return f"its record is in {region}; its objects are not validated, since this mirror validates only heads"
     return {
-        "gone": "part of it is missing on both sides, so it can't be read in full",
+        "gone": "part of it is missing on both sides, or was waived, so it can't be read in full",
         "waiting": "some of its data has not arrived",
     }.get(commit.data, "none of its data has been validated yet")
 

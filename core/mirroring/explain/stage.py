@@ -18,7 +18,7 @@ def stage_of(commit: CommitFacts | None, *, now: datetime, targets: Targets, val
     if commit.promotable:
         return Stage.READY
     if commit.data == "gone":
-        return Stage.GONE
+        return Stage.WAIVED if any(thing.waived for thing in commit.things) else Stage.GONE
     waited = now - commit.lacking_since if commit.lacking_since else timedelta()
     if commit.in_trouble and (commit.hopeless or waited >= targets.blocked_after):
         return Stage.BLOCKED

@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 
 from core.errors import NotFound
 from mirrors.models import Mirror
+from mirrors.models.waived import told_waivers
 from mirrors.queries.certificates import certify
 from rbac.management.base import AccessCommand
 
@@ -28,4 +29,4 @@ class Command(AccessCommand):
         commit = mirror.source.commits.filter(sha=options["commit"]).first()
         if commit is None:
             raise NotFound(f"there is no known commit '{options['commit']}' of {mirror.source}")
-        self.stdout.write(json.dumps(certify(mirror, commit).document(), indent=1))
+        self.stdout.write(json.dumps(certify(mirror, commit).document(waivers=told_waivers(mirror)), indent=1))

@@ -53,3 +53,12 @@ def test_a_retry_looks_at_everything_but_refused_records_and_what_is_not_allowed
 def test_nothing_missing_is_no_plan() -> None:
     found = plan()
     assert (found.steps, found.helps) == ([], False)
+
+
+def test_what_we_copy_needs_nobody_unless_something_keeps_us_from_it() -> None:
+    places: dict[str, Any] = {"region": "eu-west-1", "source_region": "us-east-1", "imported": "block"}
+    groups = [Group("object", "missing", False, 1), Group("object", "archived", False, 1)]
+    copied, archived = plan_repair(groups, records=0, more=False, managed=True, **places).steps
+    assert (copied.way, archived.way) == (Way.COPIED, Way.MENDED)
+    steps = plan_repair(groups, records=0, more=False, managed=True, held="Copying is paused", **places).steps
+    assert (steps[0].way, steps[0].advice) == (Way.MENDED, "Copying is paused")

@@ -70,6 +70,9 @@ def test_a_loss_is_told_in_one_sentence() -> None:
     lost = "If us-east-1 failed now, 4 commits by a0, a1 would be lost; 8,112 files have not arrived."
     assert loss_in_words(4, authors=2, objects=8112) == lost
     assert "at least 5 commits by a0, a1, a2 and 2 others" in loss_in_words(5, authors=5, at_least=True)
+    beside = "would be lost (each counted once, with all that was merged; the branches that stay are 17 "
+    beside += "commits behind, added up); all"
+    assert beside in loss_in_words(4, summed=17) and "added up" not in loss_in_words(4, summed=4)
     assert loss_in_words(1).endswith("; all of their objects have arrived.")
     assert "the objects of 1 commit have not been checked yet" in loss_in_words(2, objects=None, unchecked=1)
 

@@ -67,6 +67,7 @@ def test_each_thing_is_told_with_its_place_reason_and_age(api: Api, main: Line) 
         "reason": "missing",
         "detail": "",
         "gone_at_source": False,
+        "waived": False,
         "cause": None,
         "cause_message": None,
         "cause_fix": None,

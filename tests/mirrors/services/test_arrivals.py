@@ -15,7 +15,7 @@ from django.test import Client
 from deployment import config
 from jobs.models import Duty
 from mirrors.models import Blocker, ReplicationFailure
-from mirrors.transitions.blockers import address_hash
+from mirrors.models.waived import address_hash
 from tests.core.installations.test_s3_events import record
 from tests.mirrors.harness import Deployment, deployment
 

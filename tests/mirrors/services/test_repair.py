@@ -156,6 +156,20 @@ def test_the_page_says_the_same_without_scripts(olga: Client, company: Any) -> N
     assert "Checking 5 files again now;" in text(answer)
 
 
+def test_where_we_copy_there_is_nothing_to_copy_by_hand(olga: Client, api: Api, company: Any) -> None:
+    Mirror.objects.filter(name="analytics-eu").update(object_replication="managed")
+    said = text(olga.get(page_of("nightly orders load")))
+    assert "LakeMirror copies this mirror's files itself: there is nothing to copy by hand" in said
+    assert "aws s3" not in said and "Replication brings" not in said
+    plan = repair(api, "nightly orders load", {"dry_run": True})[1]
+    assert (plan["commands"], plan["steps"][0]["way"]) == ([], "copied")
+    Mirror.objects.filter(name="analytics-eu").update(copying_paused=True)
+    paused = repair(api, "nightly orders load", {"dry_run": True})[1]
+    assert paused["steps"][0]["way"] == "mended"
+    assert "Copying is paused: resume it in the mirror's settings" in paused["steps"][0]["fix"]
+    assert "aws s3" in text(olga.get(page_of("nightly orders load")))
+
+
 def test_a_click_gets_the_plan_alone(olga: Client, company: Any) -> None:
     part = olga.get(page_of("returns"), headers={"HX-Request": "true", "HX-Target": "plan"}).content.decode()
     assert "<html" not in part and 'id="run-repair"' in part

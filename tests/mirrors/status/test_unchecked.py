@@ -8,8 +8,10 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
+from console.exports_summary import Summary
 from console.overview import summary
 from core.mirroring.states import State
+from core.text.phrases import sentence
 from db import clock
 from jobs.models import Duty
 from mirrors.models import Coverage, Mirror, MirrorCommit
@@ -102,10 +104,13 @@ def test_214_damage_does_not_make_the_lag_of_others_known(lm: Deployment) -> Non
     assert told["main"] == (State.UNKNOWN, None)
 
 
+NO_EXPORTS = Summary(0, 0, (), sentence("none"))
+
+
 def test_214_no_tile_says_that_nothing_is_missed(lm: Deployment) -> None:
     mirrored(lm, a=b"1")
     nobody_checks()
-    told = {tile.name: tile.below for tile in summary.tiles([listed()], [], None, clock.now())}
+    told = {tile.name: tile.below for tile in summary.tiles([listed()], [], [], None, NO_EXPORTS, clock.now())}
     assert told["Waiting to arrive"] == "as of the last check"
 
 

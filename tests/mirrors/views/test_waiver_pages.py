@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from audit.models import AuditEvent
-from mirrors.models import Blocker, Commit, Mirror, MirrorCommit, Waiver
+from mirrors.models import Blocker, Commit, Mirror, MirrorCommit, WaivedObject, Waiver
 from mirrors.services.waivers import waiver_give
 from rbac.models import User
 from tests.mirrors.factories import block, make_company
@@ -90,6 +90,20 @@ def test_nothing_is_waived_by_a_slip(olga: Client, company: Any, typed: dict[str
 def test_the_mirror_s_name_will_do(olga: Client, company: Any) -> None:
     waive(olga, typed="analytics-eu")
     assert Waiver.objects.exists()
+
+
+def test_an_object_is_waived_on_its_page_for_all_commits(olga: Client, company: Any) -> None:
+    thing = Blocker.objects.filter(mirror=company["analytics-eu"], kind="object").first()
+    address = f"{MIRROR}object/?address={thing.address}"
+    said = text(olga.get(address))
+    assert "1 commit in eu-west-1 lacks it" in said and sha_of("nightly orders load")[:8] in said
+    assert olga.post(address, {"reason": WHY, "typed": "models-eu"}).status_code == 400
+    assert not Waiver.objects.exists()
+    answer = olga.post(address, {"reason": WHY, "typed": "analytics-eu"}, follow=True)
+    assert "It is waived: history may lack it" in text(answer) and WHY in text(answer)
+    assert WaivedObject.objects.get().address == thing.address
+    assert thing.path in text(olga.get(f"{MIRROR}waivers/"))
+    assert olga.get(f"{MIRROR}object/?address=data/nothing").status_code == 404
 
 
 def test_a_head_can_not_be_waived_and_the_page_says_why(olga: Client, company: Any) -> None:
