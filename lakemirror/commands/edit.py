@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from lakemirror.commands.context import Talk, of_mirror
+from lakemirror.commands.labels import labelled
 from lakemirror.output import mirror_tables
 
 
@@ -24,6 +26,8 @@ from lakemirror.output import mirror_tables
 )
 @click.option("--workers", type=int, metavar="N", help="How many objects LakeMirror copies at once.")
 @click.option("--bytes-per-second", type=int, metavar="N", help="The most that LakeMirror copies; 0: no limit.")
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set this label; may be repeated.")
+@click.option("--remove-label", "removed", multiple=True, metavar="KEY", help="Remove this label; may be repeated.")
 @of_mirror
 def edit(
     talk: Talk,
@@ -32,8 +36,10 @@ def edit(
     copying_paused: bool | None,
     workers: int | None,
     bytes_per_second: int | None,
+    labels: Sequence[str],
+    removed: Sequence[str],
 ) -> None:
-    """Change how a mirror's objects are copied. What is not given stays as it is."""
+    """Change a mirror's labels, and how its objects are copied. What is not given stays as it is."""
     given: dict[str, Any] = {
         "object_replication": object_replication,
         "copying_paused": copying_paused,
@@ -42,6 +48,8 @@ def edit(
     body = {name: value for name, value in given.items() if value is not None}
     if bytes_per_second is not None:
         body["bytes_per_second"] = bytes_per_second or None
+    if labels or removed:
+        body["labels"] = labelled(talk.api.get(path)["labels"], labels, removed)
     if not body:
         raise click.UsageError("give at least one setting to change")
     talk.tell(talk.api.patch(path, body), mirror_tables.mirror_standing)

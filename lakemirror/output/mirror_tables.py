@@ -65,12 +65,18 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
         ("Validated by", f"{mirror['validation_depth']}, history {mirror['history']}"),
         ("Branches", _selection(mirror["selected_branches"])),
         ("Tags", "mirrored" if mirror["tags"] else "not mirrored"),
+        *((("Labels", labels_of(mirror)),) if mirror.get("labels") else ()),
         ("Created", clock(mirror["created_at"])),
     )
     columns = ("Branch", "State", "Mirror head", "Source head", "Behind", "Lag", "Missing", "Last advance")
     rows = [_branch_row(branch, as_of) for branch in mirror["branches"]]
     branches: list[RenderableType] = ["", table(columns, rows)] if rows else []
     return Group(mirror_standing(mirror), "", facts(figures), *branches, "", line(f"As of {clock(as_of)} UTC"))
+
+
+def labels_of(mirror: dict[str, Any]) -> str:
+    """Its labels, as they are typed."""
+    return ", ".join(f"{key}={value}" if value else key for key, value in sorted(mirror["labels"].items()))
 
 
 def _copied_by(mirror: dict[str, Any]) -> str:

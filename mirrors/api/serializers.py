@@ -21,6 +21,7 @@ from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.source_moves import FirstSync
 from db import clock
 from mirrors.status.mirror import MirrorStatus, branch_json
+from web.labels import Labels
 from web.pauses import pause_json
 from web.serializers import Body, TrueOrFalse, rfc3339
 
@@ -100,6 +101,7 @@ class MirrorSettings(Body):
         required=False,
     )
     rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
+    labels = Labels(required=False)
 
     @property
     def settings(self) -> dict[str, Any]:

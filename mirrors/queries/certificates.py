@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from core import labels
 from core.bringing import (
     DEFAULT_WORKERS,
     LEAST_BYTES_PER_SECOND,
@@ -53,6 +54,7 @@ _NEWER_SETTINGS = {
     "copying_paused": False,
     "copy_workers": DEFAULT_WORKERS,
     "copy_bytes_per_second": None,
+    "labels": {},
 }
 """Those that descriptors of earlier versions don't have, as they were then."""
 
@@ -85,6 +87,7 @@ class Descriptor:
     copying_paused: bool
     copy_workers: int
     copy_bytes_per_second: int | None
+    labels: Mapping[str, str]
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -115,6 +118,7 @@ def describe(mirror: Mirror) -> Descriptor:
         copying_paused=mirror.copying_paused,
         copy_workers=mirror.copy_workers,
         copy_bytes_per_second=mirror.copy_bytes_per_second,
+        labels=mirror.labels,
     )
 
 
@@ -149,6 +153,7 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "copying_paused": descriptor.copying_paused,
             "copy_workers": descriptor.copy_workers,
             "copy_bytes_per_second": descriptor.copy_bytes_per_second,
+            **({"labels": descriptor.labels} if descriptor.labels else {}),
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -183,6 +188,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         copying_paused=_field(settings, "copying_paused", bool),
         copy_workers=_within(settings, "copy_workers", 1, MOST_WORKERS),
         copy_bytes_per_second=_limit(settings),
+        labels=_labels(settings),
     )
 
 
@@ -358,6 +364,14 @@ def _within(body: Mapping[str, Any], name: str, least: int, most: int) -> int:
     if not least <= value <= most:
         raise Invalid(f"the field '{name}' is damaged: {value} is not within {least} and {most}")
     return value
+
+
+def _labels(settings: Mapping[str, Any]) -> Mapping[str, str]:
+    given = _field(settings, "labels", dict)
+    if not all(isinstance(value, str) for value in given.values()):
+        raise Invalid("its 'labels' are not all texts", field="labels")
+    labels.check(given)
+    return dict(given)
 
 
 def _limit(body: Mapping[str, Any]) -> int | None:

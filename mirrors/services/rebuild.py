@@ -223,6 +223,7 @@ def _make(actor: str, destination: Destination) -> None:
         first_sync=descriptor.first_sync,
         tags=descriptor.tags,
         rpo_seconds=descriptor.rpo_seconds,
+        labels=dict(descriptor.labels),
         **_copying(descriptor),
         pinned_creation_date=descriptor.creation_date,
         destination_looked_at=clock.now(),

@@ -8,8 +8,9 @@ from typing import Any
 
 from django import forms
 
+from core import labels
 from core.bringing import LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND, MOST_WORKERS, ObjectReplication
-from core.errors import LakeMirrorError
+from core.errors import Invalid, LakeMirrorError
 from core.mirroring.branch_selection import ALL, OnUnselect, Selection
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
@@ -111,6 +112,13 @@ class SettingsForm(ServiceForm):
         max_value=LONGEST_RPO,
         help_text=f"A branch that is further behind is late. Empty: {in_words(LATE_AFTER.total_seconds())}.",
     )
+    labels = forms.CharField(
+        label="Labels",
+        required=False,
+        max_length=4000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="One per line, like team=sales: to find mirrors by, and for the rules of channels.",
+    )
     paused = forms.BooleanField(label="Paused: branches are not moved", required=False)
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
     was = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -134,6 +142,13 @@ class SettingsForm(ServiceForm):
         if not 0 < share <= 1:
             raise forms.ValidationError("must be a number from above 0 to 1: the share of objects to read")
         return share
+
+    def clean_labels(self) -> dict[str, str]:
+        """As the API takes them."""
+        try:
+            return labels.parse(lines(self.cleaned_data["labels"]))
+        except Invalid as error:
+            raise forms.ValidationError(str(error)) from error
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -200,6 +215,7 @@ def values_of(mirror: Mirror) -> dict[str, Any]:
         "repair_tampering": mirror.repair_tampering,
         "first_sync": mirror.first_sync,
         "rpo_seconds": mirror.rpo_seconds,
+        "labels": "\n".join(mirror.label_words),
         "paused": mirror.paused,
     }
 
