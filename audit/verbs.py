@@ -20,6 +20,7 @@ class Verb(TextChoices):
     STOP = "stop", "stopped a check of"
     PRIORITISE = "prioritise", "put a commit first of"
     RETRY = "retry", "asked for a retry of"
+    LOCATE = "locate", "asked where to read an object of"
     RESET_BRANCH = "reset_branch", "had uncommitted changes undone at"
     WAIVE = "waive", "waived commits of"
     WITHDRAW_WAIVER = "withdraw_waiver", "withdrew a waiver of"

@@ -30,7 +30,7 @@ GROUPS = {
     "Validation": ("runs", "validations"),
     "Exports": ("exports", "verification"),
     "Lag and risk": ("metrics", "risk"),
-    "Overview, jobs and search": ("overview", "jobs", "search"),
+    "Overview, jobs and search": ("overview", "jobs", "search", "objects"),
     "Alerts": ("notifications",),
     "Webhooks of lakeFS and stores": ("hooks",),
     "Installations": ("installations",),

@@ -10,7 +10,7 @@ from console.help import views as help_views
 from console.jobs import views as jobs_views
 from console.overview import region_map
 from console.overview import views as overview_views
-from console.search import commit_page
+from console.search import commit_page, locate
 from console.search import views as search_views
 
 urlpatterns = [
@@ -18,6 +18,7 @@ urlpatterns = [
     path("map/", region_map.region_map, name="map"),
     path("commits/<str:commit>/", commit_page.commit_page, name="commit"),
     path("search/", search_views.search_page, name="search"),
+    path("search/locate/", locate.locate, name="locate"),
     path("audit/", audit_views.audit_list, name="audit"),
     path("jobs/", jobs_views.jobs, name="jobs"),
     path("jobs/<int:duty>/retry/", jobs_views.duty_retry, name="duty_retry"),

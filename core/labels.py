@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 from core.errors import Invalid
 
@@ -31,6 +32,14 @@ def check(labels: Mapping[str, str]) -> None:
             raise Invalid(f"'{value[:80]}' is no value of the label {key}", field="labels", hint=hint)
 
 
+def of(values: Mapping[str, Any]) -> dict[str, str]:
+    """From JSON. Raises Invalid."""
+    if not all(isinstance(value, str) for value in values.values()):
+        raise Invalid("must be an object of texts", field="labels", hint='Write {"team": "sales"}')
+    check(values)
+    return dict(values)
+
+
 def parse(texts: Sequence[str]) -> dict[str, str]:
     """From `key=value` each. Raises Invalid for what is none, and for a key that comes twice."""
     labels: dict[str, str] = {}
@@ -41,6 +50,11 @@ def parse(texts: Sequence[str]) -> dict[str, str]:
         labels[key.strip()] = value.strip()
     check(labels)
     return labels
+
+
+def can_be(key: str, value: str = "") -> bool:
+    """Whether there may be such a label."""
+    return bool(_KEY.fullmatch(key) and _VALUE.fullmatch(value))
 
 
 def words(labels: Mapping[str, str]) -> list[str]:

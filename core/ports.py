@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from core.replication.facts import Attempts, SourceObject, StoreKind
 from core.types import (
     BranchHead,
     Commit,
@@ -13,6 +14,7 @@ from core.types import (
     ObjectInfo,
     ObjectVersion,
     Page,
+    PresignedUrl,
     RecordOutcome,
     ReplicationRule,
     RepositoryInfo,
@@ -68,6 +70,7 @@ class ObjectStore(Protocol):
     def md5(self, uri: str) -> str: ...  # of the content, read piece by piece; NotFound
     def head(self, uri: str) -> ObjectInfo | None: ...  # None: a definite 404
     def proxies(self, uri: str) -> bool | None: ...  # would it show others another site's object? None: it has its own
+    def presigned(self, uri: str, seconds: int) -> PresignedUrl: ...  # whoever has it may read; asks nobody
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]: ...  # keys ascending, whole keys within the bucket
     def list_versions(self, prefix_uri: str) -> Iterator[ObjectVersion]: ...  # current ones alone; in that order too
     def put(self, uri: str, data: bytes) -> None: ...
@@ -75,3 +78,12 @@ class ObjectStore(Protocol):
     def replication_rules(self, bucket_uri: str) -> Sequence[ReplicationRule]: ...  # NotFound: no such bucket
     def lifecycle_rules(self, bucket_uri: str) -> Sequence[LifecycleRule]: ...  # NotFound: no such bucket
     def clock_ahead(self, bucket_uri: str) -> float: ...  # of our clock, in seconds
+
+
+class Replication(Protocol):
+    """What a source's store tells of the copies that it makes by itself. May raise what ObjectStore may."""
+
+    def kind(self, bucket_uri: str) -> StoreKind: ...  # whose replication it is
+    def rules(self, bucket_uri: str) -> Sequence[ReplicationRule]: ...  # NotFound: no such bucket
+    def attempts(self, bucket_uri: str) -> Mapping[str, Attempts]: ...  # by target bucket; none where it keeps no count
+    def stands(self, uri: str) -> SourceObject | None: ...  # None: a definite 404; Invalid: by its writer's key alone

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
@@ -105,6 +106,10 @@ class ReplicationRule:
     """Deletions without a version go along."""
     priority: int = 0
     """Of rules for one object and one destination, the highest decides."""
+    kms: bool = False
+    """Objects that are encrypted by AWS KMS go along."""
+    existing: bool = False
+    """What was written before the rule goes along some time (MinIO)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,16 @@ class ObjectVersion(NamedTuple):
     key: str
     size: int
     version_id: str
+
+
+class PresignedUrl(NamedTuple):
+    """An address by which anybody may read one object until it expires: it belongs into no log."""
+
+    url: str
+    expires_at: datetime
+
+    def __repr__(self) -> str:
+        return f"PresignedUrl(expires_at={self.expires_at})"
 
 
 class ObjectInfo(NamedTuple):

@@ -10,7 +10,7 @@ from django.db.models import Q, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.lookups import Exact
 
-from core.labels import words
+from core.labels import can_be, words
 
 
 class Labelled(models.Model):
@@ -31,6 +31,8 @@ def with_labels(rows: Any, wanted: Sequence[str]) -> Any:
     """Those rows that have all these labels: `key=value` exactly, or a key with any value."""
     for text in wanted:
         key, equals, value = text.partition("=")
+        if not can_be(key, value):
+            return rows.none()
         rows = rows.filter(Q(labels__has_key=key))
         if equals:
             rows = rows.filter(Exact(KeyTextTransform(key, "labels"), Value(value)))

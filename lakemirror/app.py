@@ -13,6 +13,7 @@ from lakemirror.commands import (
     lifecycle,
     maintenance,
     notifications,
+    objects,
     policies,
     read,
     repairs,
@@ -100,6 +101,11 @@ def mirror() -> None:
     """Mirrors of repositories in other regions."""
 
 
+@lakemirror.group("object", epilog=EXIT_STATUS)
+def object_group() -> None:
+    """Objects: where they can be read."""
+
+
 @lakemirror.group(epilog=EXIT_STATUS)
 def export() -> None:
     """Exports: branches copied to places that are read without lakeFS.
@@ -132,6 +138,7 @@ def channel() -> None:
 installation.add_command(policies.of_an_installation)
 for command in COMMANDS:
     mirror.add_command(command)
+object_group.add_command(objects.locate)
 for command in EXPORT_COMMANDS:
     export.add_command(command)
 for command in ALERT_COMMANDS:

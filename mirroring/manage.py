@@ -19,6 +19,7 @@ from jobs.lease import DutyOutcome, Lease
 from mirroring import certificates
 from mirroring.gc_rules import look_at_rules
 from mirroring.listed_repository import repository_now
+from mirroring.native_replication import look_at_replication
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.services.priority import ask_again
 from mirrors.transitions import duties as mirror_duties
@@ -50,6 +51,7 @@ def manage(lease: Lease) -> DutyOutcome:
         require_commits(served, lease)
         certificates.keep(served, lease)
         look_at_rules(served)
+        look_at_replication(served)
     return outcome
 
 

@@ -13,7 +13,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -28,7 +30,7 @@ from spark_jobs.session import is_remote, open_session
 from spark_jobs.tasks import error_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,11 @@ WARMED = 4
 """Tasks that only load the code; a few, since each Python process loads it for itself."""
 WAVE = 128
 """Ranges in a job where results can't be had while it runs (a driver in this process)."""
+TICK_SECONDS = 0.5
+STEADY_SECONDS = 5.0
+"""Executors come one after the other, and a first look may find tasks that only just begin."""
+SLOTS_KEPT_SECONDS = 600.0
+"""A cluster may have grown since."""
 
 _AWAY = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED}
 
@@ -65,6 +72,7 @@ class Spark:
         self.url = url
         self._session: SparkSession | None = None
         self._lock = threading.Lock()
+        self._slots = Slots()
 
     def session(self) -> SparkSession:
         """A session that answers. Raises Unreachable."""
@@ -85,8 +93,11 @@ class Spark:
         it. While none come, `on_rows` gets an empty list now and then, so that a caller who has had enough can raise.
 
         A callback that raises ends the job. Ranges whose 'range' row was handed over are checked, also if an error is
-        raised in the end.
+        raised in the end. What is brought is brought by as many tasks as this Spark runs at once.
         """
+        if settings.bring is not None:
+            tasks = min(settings.bring.tasks, self._slots.known() or settings.bring.tasks)
+            settings = replace(settings, bring=replace(settings.bring, tasks=tasks))
         self._run(functools.partial(check, settings=settings), work, _Handover(on_rows, len(work)))
 
     def run_export(self, job: Job, work: Sequence[Any], on_rows: OnRows, tag: str) -> None:
@@ -114,14 +125,14 @@ class Spark:
 
     def _streamed(self, session: SparkSession, job: Job, work: Sequence[Any], handover: _Handover, tag: str) -> None:
         """By Connect: all tasks run at once, their rows come while they do."""
-        with _interruptible(session, tag), _ticking(session, handover):
+        with _interruptible(session, tag), _ticking(session, handover, self._slots):
             for row in job(session, work).toLocalIterator():
                 handover.take([row.asDict(recursive=True)])
 
     def _in_waves(self, session: SparkSession, job: Job, work: Sequence[Any], handover: _Handover) -> None:
         """A classic session would run the tasks one by one to stream them: some jobs in a row are quicker."""
         for start in range(0, len(work), WAVE):
-            rows = job(session, work[start : start + WAVE]).collect()
+            rows = _collected(session, job(session, work[start : start + WAVE]), handover.tick)
             handover.take([row.asDict(recursive=True) for row in rows])
             handover.flush()
 
@@ -178,21 +189,46 @@ def _interruptible(session: Any, shared: str) -> Iterator[None]:
             session.removeTag(tag)
 
 
+def _collected(session: Any, frame: DataFrame, tick: Callable[[], None]) -> list[Row]:
+    """A classic session's rows of a job, which ends early when `tick` raises."""
+    tag = f"lakemirror-{uuid.uuid4()}"
+
+    def collect() -> list[Row]:
+        session.addTag(tag)  # of this thread's jobs
+        try:
+            return frame.collect()
+        finally:
+            session.removeTag(tag)
+
+    with ThreadPoolExecutor(1) as pool:
+        rows = pool.submit(collect)
+        try:
+            while not wait([rows], TICK_SECONDS).done:
+                tick()
+        except BaseException:
+            _interrupt(session, tag)
+            raise
+        return rows.result()
+
+
 def _interrupt(session: Any, tag: str) -> None:
     try:
         session.interruptTag(tag)
-    except (PySparkException, grpc.RpcError) as error:
+    except (PySparkException, Py4JError, grpc.RpcError) as error:
         log.warning("could not interrupt the job: %s", _first_line(error))
 
 
 @contextmanager
-def _ticking(session: Any, handover: _Handover) -> Iterator[None]:
+def _ticking(session: Any, handover: _Handover, slots: Slots) -> Iterator[None]:
     """Spark's own news of the job reach the handover, while the thread waits for rows."""
     thread = threading.get_ident()
+    seen = slots.job()
 
     def handler(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
         # All jobs of the session call every handler.
         if threading.get_ident() == thread and stages:
+            open_tasks = sum(stage.num_tasks - stage.num_completed_tasks for stage in stages if not stage.done)
+            seen.note(inflight_tasks, open_tasks - inflight_tasks)
             handover.tick()
 
     session.registerProgressHandler(handler)
@@ -200,6 +236,43 @@ def _ticking(session: Any, handover: _Handover) -> Iterator[None]:
         yield
     finally:
         session.removeProgressHandler(handler)
+        slots.learn(seen)
+
+
+class SlotsSeen:
+    """How many tasks of one job ran at once while others of it waited."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._since: float | None = None
+        self.most, self.steady = 0, False
+
+    def note(self, running: int, waiting: int) -> None:
+        """So many run now, and so many wait."""
+        if running and waiting > 0:
+            now = self._clock()
+            self._since = now if self._since is None else self._since
+            self.most, self.steady = max(self.most, running), now - self._since >= STEADY_SECONDS
+
+
+class Slots:
+    """How many tasks a Spark runs at once, as far as its jobs have shown it lately."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._known, self._until = clock, 0, 0.0
+
+    def known(self) -> int:
+        """So many; 0: nobody knows."""
+        return self._known if self._clock() < self._until else 0
+
+    def job(self) -> SlotsSeen:
+        """What is seen of a job, to `learn` from at its end."""
+        return SlotsSeen(self._clock)
+
+    def learn(self, seen: SlotsSeen) -> None:
+        """A job in which tasks waited for others for long enough has shown it."""
+        if seen.steady:
+            self._known, self._until = seen.most, self._clock() + SLOTS_KEPT_SECONDS
 
 
 class _Handover:

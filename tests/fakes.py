@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zlib import crc32
 
@@ -26,6 +27,7 @@ from core.mirroring.object_check import (
     judge_refused,
 )
 from core.ports import ObjectStore
+from core.replication.facts import Attempts, SourceObject, Status, StoreKind
 from core.types import (
     BranchHead,
     Commit,
@@ -34,6 +36,7 @@ from core.types import (
     ObjectInfo,
     ObjectVersion,
     Page,
+    PresignedUrl,
     RecordOutcome,
     ReplicationRule,
     RepositoryInfo,
@@ -96,6 +99,10 @@ class FakeStore:
     def proxies(self, uri: str) -> bool | None:
         return None if self.head(uri) is not None else uri in self.elsewhere
 
+    def presigned(self, uri: str, seconds: int) -> PresignedUrl:
+        url = f"http://store/{uri.removeprefix('s3://')}?X-Amz-Expires={seconds}&X-Amz-Signature=zq-signature"
+        return PresignedUrl(url, datetime.now(UTC) + timedelta(seconds=seconds))
+
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]:
         self._check()
         for uri in sorted(self.objects):
@@ -130,6 +137,43 @@ class FakeStore:
         if self.bucket_error is not None:
             raise self.bucket_error
         return uri.split("/", 3)[2]
+
+
+class FakeReplication:
+    """What a FakeStore tells of its own replication: `away` is raised by every call while it is set, `objects` maps
+    URIs to what a HEAD shows or raises; others were written an hour ago, and have no status."""
+
+    def __init__(self, store: FakeStore) -> None:
+        self.store = store
+        self.away: LakeMirrorError | None = Unreachable("nobody asked it to answer")
+        self.store_kind = StoreKind.AWS
+        self.counted: dict[str, Attempts] = {}
+        self.objects: dict[str, SourceObject | LakeMirrorError] = {}
+        self.asked: list[str] = []
+
+    def _check(self) -> None:
+        if self.away is not None:
+            raise self.away
+
+    def kind(self, bucket_uri: str) -> StoreKind:
+        self._check()
+        return self.store_kind
+
+    def rules(self, bucket_uri: str) -> Sequence[ReplicationRule]:
+        self._check()
+        return self.store.replication_rules(bucket_uri)
+
+    def attempts(self, bucket_uri: str) -> Mapping[str, Attempts]:
+        self._check()
+        return self.counted
+
+    def stands(self, uri: str) -> SourceObject | None:
+        self._check()
+        self.asked.append(uri)
+        found = self.objects.get(uri, SourceObject(Status.ABSENT, datetime.now(UTC) - timedelta(hours=1)))
+        if isinstance(found, LakeMirrorError):
+            raise found
+        return found if uri in self.store.objects else None
 
 
 class BulkStandIn:
@@ -177,6 +221,15 @@ class FakeMover:
             self.store.put(uri, data)
         self.brought.append(uri)
         return ObjectInfo(uri.split("/", 3)[3], len(data), hashlib.md5(data).hexdigest())
+
+    def allow(self, seconds: float) -> None:
+        """It has all the time that `limit` leaves."""
+
+    def pace(self, bytes_per_second: float, objects_per_second: float) -> None:
+        """It takes no time."""
+
+    def stop(self) -> None:
+        self.limit = 0
 
     def close(self) -> None:
         """Nothing is under way."""

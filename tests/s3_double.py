@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -55,6 +56,7 @@ class S3Double:
 
     `peer`: another site, whose objects it gives for those that it lacks, as MinIO does where rules lead both ways. It
     does not list them. `plain` counts the reads that allow that: without the header, or with one that isn't signed.
+    `given`: when how many bytes of a range were given.
     """
 
     def __init__(self, bucket: str = "lake") -> None:
@@ -65,6 +67,7 @@ class S3Double:
         self.asked: Counter[str] = Counter()
         self.plain: Counter[str] = Counter()
         self.peer: S3Double | None = None
+        self.given: list[tuple[float, int]] = []
         self._lock = threading.Lock()
         self._sorted: list[str] | None = None
         self._server = _Server(("127.0.0.1", 0), _handler(self))
@@ -74,6 +77,7 @@ class S3Double:
         """Empty, willing, and nothing asked yet."""
         self.things, self.unlisted, self.fault, self._sorted = {}, set(), None, None
         self.peer = None
+        self.given.clear()
         self.asked.clear()
         self.plain.clear()
 
@@ -182,6 +186,12 @@ def _handler(double: S3Double) -> type[BaseHTTPRequestHandler]:
                 headers["x-amz-storage-class"] = thing.storage_class
             if self.command == "GET" and thing.storage_class in _ARCHIVES and "x-amz-restore" not in headers:
                 self._answer(403, b"<Error><Code>InvalidObjectState</Code><Message>archived</Message></Error>")
+                return
+            if self.command == "GET" and (span := self.headers.get("range")):
+                first, _, last = span.removeprefix("bytes=").partition("-")
+                part = thing.data[int(first) : int(last) + 1]
+                double.given.append((time.time(), len(part)))
+                self._answer(206 if part else 416, part, headers)
                 return
             self._answer(200, thing.data, headers, thing.size if self.command == "HEAD" else len(thing.data))
 

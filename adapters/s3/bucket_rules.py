@@ -37,7 +37,13 @@ def replication_rule(rule: Mapping[str, Any]) -> ReplicationRule:
         tagged=tagged,
         delete_markers="Filter" not in rule if markers is None else markers.get("Status") == "Enabled",
         priority=int(rule.get("Priority", 0)),
+        kms=_is_on(rule.get("SourceSelectionCriteria", {}).get("SseKmsEncryptedObjects")),
+        existing=_is_on(rule.get("ExistingObjectReplication")),
     )
+
+
+def _is_on(part: Mapping[str, Any] | None) -> bool:
+    return part is not None and part.get("Status") == "Enabled"
 
 
 def lifecycle_rule(rule: Mapping[str, Any]) -> LifecycleRule:

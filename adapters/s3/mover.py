@@ -7,22 +7,24 @@ never changes: a write that comes late, or twice, is the same bytes, and needs n
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import md5
-from typing import Any
 
 import urllib3
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.multipart import Layout, Part, Uploads
+from adapters.s3.part_hashes import PartHashes
 from adapters.s3.store import split_uri, stored
 from adapters.s3.writes import Writer, copy_source, parsed, text_of
 from core.bringing import LARGEST_PART, Side, Unbrought, part_sizes, parts_of
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure
-from core.exporting.deadline import Deadline, Rate
+from core.exporting.deadline import Budget, Deadline, Rate
 from core.mirroring.object_check import is_md5
 from core.types import ObjectInfo
 
@@ -32,9 +34,18 @@ PUT_ONE_PIECE = 64 << 20
 """An object of one piece has its MD5 for an ETag as long as it stays one: up to so many bytes it does."""
 COPY_WHOLE = 1 << 30
 PART_BYTES = 16 << 20
-IN_FLIGHT = 128 << 20
-"""Parts of one object on their way at once have no more bytes together."""
+IN_FLIGHT = 256 << 20
+"""What is read and not written yet has no more bytes together, of all objects that go in parts or are large. One part
+may be as large as half of that."""
+SMALL_IN_FLIGHT = 128 << 20
+"""The same of small objects, which so never wait for large ones."""
 PARTS_AT_ONCE = 4
+HELD_SECONDS = 5.0
+"""Under a limit no more is on its way than what may be read in so many seconds: it is brought also after the time is
+up."""
+PIECES_PER_SECOND = 2
+LEAST_PIECE = 1 << 20
+"""Under a limit bytes are read in pieces, so that they pass evenly."""
 TRIES = 5
 
 _KEPT = ("content-type", "cache-control", "content-disposition", "content-encoding", "content-language", "expires")
@@ -52,17 +63,52 @@ class Original:
 class Mover:
     """Brings objects from one store to another until a deadline. Safe to use from several threads.
 
-    `within`: both are one store, which may read there and write here. Raises Unbrought, or Late for what the deadline
-    left over.
+    `within`: both are one store, which may read there and write here: `rate`, in bytes, is for what passes here. Raises
+    Unbrought, or Late for what the deadline left over; an object or part that was begun before it is brought.
     """
 
     def __init__(
-        self, source: FastObjectStore, store: FastObjectStore, deadline: Deadline, *, within: bool, rate: Rate
+        self,
+        source: FastObjectStore,
+        store: FastObjectStore,
+        deadline: Deadline,
+        *,
+        within: bool,
+        rate: Rate,
+        objects: Rate | None = None,
     ) -> None:
         self._source, self._store, self._within = source, store, within
-        self._writer, self._deadline, self._rate = Writer(store, deadline, TRIES), deadline, rate
+        self._writer, self._deadline = Writer(store, Deadline(math.inf), TRIES), deadline
+        self._rate, self._objects = rate, objects or Rate(0)
+        self._small, self._large = Budget(0), Budget(0)
+        self._make_room()
         self._uploads = Uploads(self._writer)
         self._parts = ThreadPoolExecutor(PARTS_AT_ONCE)
+
+    def pace(self, bytes_per_second: float, objects_per_second: float) -> None:
+        """Brings no more than that per second from now on; 0: any number."""
+        self._rate.set(bytes_per_second)
+        self._objects.set(objects_per_second)
+        self._make_room()
+
+    def stop(self) -> None:
+        """The time is up."""
+        self._deadline.at = 0.0
+
+    def _make_room(self) -> None:
+        most = self._rate.per_second * HELD_SECONDS or math.inf
+        self._small.resize(min(SMALL_IN_FLIGHT, most))
+        self._large.resize(min(IN_FLIGHT, most))
+
+    @property
+    def _step(self) -> int:
+        """How much is read at once; 0: all."""
+        rate = self._rate.per_second
+        return max(LEAST_PIECE, int(rate / PIECES_PER_SECOND)) if rate else 0
+
+    def allow(self, seconds: float) -> None:
+        """There is at least so much time left to begin anything."""
+        self._deadline.extend(seconds)
 
     def close(self) -> None:
         """Lets the threads for parts go."""
@@ -75,7 +121,7 @@ class Mover:
             return self._source.read(uri)
 
     def write(self, uri: str, data: bytes) -> None:
-        """Writes a small object, and reads it back: it is there then."""
+        """Writes a small object whatever the time, and reads it back: it is there then."""
         with _telling(Side.DESTINATION):
             self._writer.put(uri, data)
             if self._store.read(uri) != data:
@@ -88,10 +134,10 @@ class Mover:
 
     def bring(self, source: str, uri: str, size: int) -> ObjectInfo:
         """Brings an object that should have `size` bytes, whatever it has; tells what is at the destination then."""
+        self._deadline.pause(self._objects.turn())
         self._deadline.check()
-        if not self._within and 0 < size <= PUT_WHOLE:
-            self._deadline.pause(self._rate.turn(size))
-            brought = self._put_small(source, uri)
+        if not self._within and 0 < size <= min(PUT_WHOLE, self._step or PUT_WHOLE):
+            brought = self._put_small(source, uri, size)
             if brought is not None:
                 return brought
         original = self._original(source)
@@ -107,23 +153,26 @@ class Mover:
 
     # --- in one piece -------------------------------------------------------------------------------------------------
 
-    def _put_small(self, source: str, uri: str) -> ObjectInfo | None:
+    def _put_small(self, source: str, uri: str, size: int) -> ObjectInfo | None:
         """Reads and writes at once, without asking first; None for what is larger than it should be or has parts."""
         url = self._source.url(*split_uri(source))
-        try:
-            answer = self._source.asked("GET", url, f"get {source}", {"range": f"bytes=0-{PUT_WHOLE}"})
-        except Invalid:  # 416: it is empty
-            return None
-        except LakeMirrorError as error:
-            raise Unbrought(Side.SOURCE, error) from error
-        original = _original(source, answer)
-        if len(answer.data) > PUT_WHOLE or parts_of(original.info.etag):
-            return None
-        return self._written(uri, answer.data, original)
+        with self._small.hold(size, self._deadline):
+            time.sleep(self._rate.turn(size))
+            try:
+                answer = self._source.asked("GET", url, f"get {source}", {"range": f"bytes=0-{size}"})
+            except Invalid:  # 416: it is empty
+                return None
+            except LakeMirrorError as error:
+                raise Unbrought(Side.SOURCE, error) from error
+            original = _original(source, answer)
+            if len(answer.data) > size or parts_of(original.info.etag):
+                return None
+            return self._written(uri, answer.data, original)
 
     def _put(self, source: str, uri: str, original: Original) -> ObjectInfo:
-        self._deadline.pause(self._rate.turn(original.info.size))
-        return self._written(uri, self._piece(source, original, (0, original.info.size)), original)
+        size = original.info.size
+        with (self._small if size <= PUT_WHOLE else self._large).hold(size, self._deadline):
+            return self._written(uri, self._paced(source, original, (0, size)), original)
 
     def _written(self, uri: str, data: bytes, original: Original) -> ObjectInfo:
         digest = md5(data, usedforsecurity=False).hexdigest()
@@ -147,10 +196,19 @@ class Mover:
             raise Unbrought(Side.DESTINATION, error)
         return info
 
+    def _paced(self, source: str, original: Original, span: tuple[int, int]) -> bytes:
+        """The same bytes, at the pace that is allowed."""
+        at, stop = span
+        pieces: list[bytes] = []
+        while at < stop:
+            end = min(stop, at + (self._step or stop))
+            time.sleep(self._rate.turn(end - at))
+            pieces.append(self._piece(source, original, (at, end)))
+            at = end
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
     def _piece(self, source: str, original: Original, span: tuple[int, int]) -> bytes:
         """Bytes of the very object that was asked for before."""
-        if span[0] == span[1]:
-            return b""
         with _telling(Side.SOURCE):
             try:
                 data = self._source.read(source, span, original.info.etag)
@@ -164,7 +222,7 @@ class Mover:
 
     def _in_parts(self, source: str, uri: str, original: Original) -> ObjectInfo:
         likely = self._likely_parts(source, original)
-        hashes = [_PartHashes(part, original.info.size) for part in likely[1:]]
+        hashes = [PartHashes(part, original.info.size) for part in likely[1:]]
         info = self._sent(source, uri, original, likely[0], hashes)
         if info.etag == original.info.etag or not parts_of(original.info.etag):
             return info
@@ -191,7 +249,7 @@ class Mover:
             raise Unbrought(Side.SOURCE, error) from error
         return int(answer.headers.get("content-length", 0)) if answer.status == 206 else 0
 
-    def _sent(self, source: str, uri: str, original: Original, part: int, hashes: list[_PartHashes]) -> ObjectInfo:
+    def _sent(self, source: str, uri: str, original: Original, part: int, hashes: list[PartHashes]) -> ObjectInfo:
         """Sends the object in parts of this size, those that are not there yet."""
         layout = Layout(original.info.size, part)
         with _telling(Side.DESTINATION):
@@ -222,29 +280,32 @@ class Mover:
         original: Original,
         layout: Layout,
         there: Mapping[int, Part],
-        hashes: list[_PartHashes],
+        hashes: list[PartHashes],
     ) -> Iterator[tuple[int, Part]]:
         lacking = [number for number in range(1, layout.count + 1) if number not in there]
-        at_once = max(1, min(PARTS_AT_ONCE, IN_FLIGHT // layout.part))
-
-        def read(number: int) -> bytes:
-            start, stop = layout.span(number)
-            self._deadline.pause(self._rate.turn(stop - start))
-            return self._piece(source, original, (start, stop))
-
-        def send(number: int) -> Part:
-            return self._uploads.put(uri, upload_id, number, read(number))
-
         if hashes:  # the bytes in their order
             for number in lacking:
-                data = read(number)
-                for other in hashes:
-                    other.take(data)
-                yield number, self._uploads.put(uri, upload_id, number, data)
+                with self._part(source, original, layout, number) as data:
+                    for other in hashes:
+                        other.take(data)
+                    yield number, self._uploads.put(uri, upload_id, number, data)
             return
-        for at in range(0, len(lacking), at_once):
-            some = lacking[at : at + at_once]
+
+        def send(number: int) -> Part:
+            with self._part(source, original, layout, number) as data:
+                return self._uploads.put(uri, upload_id, number, data)
+
+        for at in range(0, len(lacking), PARTS_AT_ONCE):
+            some = lacking[at : at + PARTS_AT_ONCE]
             yield from zip(some, self._parts.map(send, some), strict=True)
+
+    @contextmanager
+    def _part(self, source: str, original: Original, layout: Layout, number: int) -> Iterator[bytes]:
+        """A part's bytes, which count as held until it is sent."""
+        self._deadline.check()
+        start, stop = layout.span(number)
+        with self._large.hold(stop - start, self._deadline):
+            yield self._paced(source, original, (start, stop))
 
     # --- within one store ---------------------------------------------------------------------------------------------
 
@@ -290,36 +351,6 @@ class Mover:
                 parts |= dict(zip(lacking, self._parts.map(copy, lacking), strict=True))
                 self._uploads.complete(uri, upload_id, parts)
         return self._found(uri)
-
-
-class _PartHashes:
-    """What an object's ETag would be in parts of another size, by its bytes in their order."""
-
-    def __init__(self, part: int, size: int) -> None:
-        self.part, self._left, self._digests = part, part, list[bytes]()
-        self._hash: Any = md5(usedforsecurity=False)
-        self._size = size
-
-    def take(self, data: bytes) -> None:
-        """The next bytes."""
-        view = memoryview(data)
-        while view:
-            piece = view[: self._left]
-            self._hash.update(piece)
-            self._left -= len(piece)
-            view = view[len(piece) :]
-            if not self._left:
-                self._next()
-
-    def _next(self) -> None:
-        self._digests.append(self._hash.digest())
-        self._hash, self._left = md5(usedforsecurity=False), self.part
-
-    @property
-    def etag(self) -> str:
-        """Of the bytes so far as a whole object."""
-        digests = [*self._digests, self._hash.digest()] if self._left < self.part else self._digests
-        return f"{md5(b''.join(digests), usedforsecurity=False).hexdigest()}-{len(digests)}"
 
 
 @contextmanager

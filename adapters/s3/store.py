@@ -28,13 +28,14 @@ from botocore.utils import get_environ_proxies
 
 from adapters.rights_of_calls import right_for_request
 from adapters.s3.bucket_rules import NOT_CONFIGURED, lifecycle_of, replication_of
+from adapters.s3.presigning import presigned_get
 from adapters.s3.refusals import answer_error
 from adapters.s3.signing import Signer
 from adapters.s3.store_keys import StoreKeys
 from core.clocks import seconds_ahead
 from core.errors import Invalid, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
 from core.store_access import DIRECT, StoreAccess
-from core.types import LifecycleRule, ObjectInfo, ObjectVersion, ReplicationRule
+from core.types import LifecycleRule, ObjectInfo, ObjectVersion, PresignedUrl, ReplicationRule
 
 R = TypeVar("R")
 
@@ -206,6 +207,13 @@ class S3ObjectStore:
         except NotFound:
             return False
         return True
+
+    def presigned(self, uri: str, seconds: int) -> PresignedUrl:
+        """An address by which anybody may read the object for so long, or as long as our own credentials last."""
+        bucket, key = split_uri(uri)
+        with self._telling("sign an address"):
+            held = self._session.get_credentials()
+            return presigned_get(self._client, held, bucket=bucket, key=key, seconds=seconds, where=self.where)
 
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]:
         """Objects below a prefix, keys ascending. A listing does not tell of restores: `head` does."""

@@ -11,6 +11,7 @@ TROUBLESHOOTING = "guide/troubleshooting"
 PAGES = {
     "home": "guide/troubleshooting#overview-and-jobs",
     "search": "pages#search",
+    "locate": "guide/tasks#read-an-object-when-its-region-is-down",
     "jobs": "pages#jobs",
     "job_log": "how-it-works#what-workers-said",
     "audit": "audit#looking",

@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from console.search.find import FEW, LOOKED, search, text_of
+from console.search.locate import question
 from core.errors import Invalid
 from db import clock
 from exports.status.export import export_statuses
@@ -31,7 +32,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     given = request.GET.get("q", "")
     context = {"section": "search", "q": given[:SHOWN], "few": FEW, "limit": LOOKED, "now": clock.now()}
     if not given.strip():
-        return render(request, "search/search.html", context)
+        return render(request, "search/search.html", context | question(request))
     try:
         text = text_of(given)
     except Invalid as error:

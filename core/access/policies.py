@@ -373,6 +373,11 @@ def branch_arn(repository: str, branch: str) -> str:
     return f"{repository_arn(repository)}/branch/{branch}"
 
 
+def object_arn(repository: str, path: str) -> str:
+    """An object of a repository, by its path."""
+    return f"{repository_arn(repository)}/object/{path}"
+
+
 def namespace_arn(namespace: str) -> str:
     """A storage namespace; the slashes at its end don't count."""
     return f"arn:lakefs:fs:::namespace/{namespace.rstrip('/')}"

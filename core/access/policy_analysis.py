@@ -29,7 +29,7 @@ from core.errors import Invalid
 Place = Mapping[str, str]
 """What fills the blanks of a step."""
 
-DEEP = frozenset({"branch", "namespace"})
+DEEP = frozenset({"branch", "namespace", "path"})
 """Blanks that may hold slashes."""
 LONGEST_ARN = 2048
 _ACTION = re.compile(r"([a-z]+):[A-Za-z]+")

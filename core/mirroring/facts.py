@@ -18,7 +18,8 @@ ARRIVING = frozenset({"missing", "range-missing", "metarange-missing"})
 class Thing:
     """One thing that a commit lacks. `kind` is record, metarange, range or object; `holder_id` is what needs it.
 
-    `damage`: what needs it had been complete before.
+    `damage`: what needs it had been complete before. `cause`: why the stores' replication has not brought it, with a
+    sentence and advice (core/replication/causes.py); "" where nobody asked.
     """
 
     kind: str
@@ -35,6 +36,9 @@ class Thing:
     id: int | None = None
     etag: str = ""
     damage: bool = False
+    cause: str = ""
+    cause_told: str = ""
+    cause_advice: str = ""
 
     @property
     def arriving(self) -> bool:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from core.mirroring.explain.blocker_text import FILES, NOUNS, common_reason, is_copied, tell_reason
 from core.mirroring.object_check import Imported, Reason
+from core.replication.causes import ON_ITS_WAY, Cause
 from core.text.phrases import count
 
 RECORD = "record"
@@ -25,13 +26,19 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Things of one kind that are missing or wrong for one reason. `bytes` is None where nobody knows."""
+    """Things of one kind that are missing or wrong for one reason. `bytes` is None where nobody knows.
+
+    `cause`: why the stores' replication has not brought them, `told` in a sentence, with `advice`; "" if nobody asked.
+    """
 
     kind: str
     reason: str
     gone_at_source: bool
     number: int
     bytes: int | None = None
+    cause: str = ""
+    told: str = ""
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,7 @@ class RepairStep:
     bytes: int | None
     told: str
     advice: str
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,10 @@ def _step(group: Group, region: str, source_region: str, managed: bool) -> Repai
     if managed and not group.gone_at_source and is_copied(reason):
         advice = f"LakeMirror copies it from {source_region} and tries again by itself"
         return RepairStep(Way.COPIED, group.kind, reason, group.number, group.bytes, message, advice)
+    if reason == "missing" and not managed and group.cause not in ("", Cause.NOT_TOLD):
+        way = Way.AWAITED if group.cause in ON_ITS_WAY else Way.MENDED
+        message = f"{message}: {group.told}"
+        return RepairStep(way, group.kind, reason, group.number, group.bytes, message, group.advice, group.cause)
     return RepairStep(_way(group), group.kind, reason, group.number, group.bytes, message, advice)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from core.bringing import SLICE_SECONDS, SMALL_SLICE_SECONDS
+from core.errors import LakeMirrorError
 from deployment.wiring import clients, executors, region_settings
 
 if TYPE_CHECKING:
@@ -52,7 +54,33 @@ def settings_of(mirror: Any, *, slice_seconds: float = SLICE_SECONDS) -> CheckSe
     )
 
 
+def change_limits(old: Any, new: Any) -> bool:
+    """Tell the job that brings objects to a mirror of other limits; False: it has to be made anew for them."""
+    from spark_jobs.check.live_limits import FILE, can_change, limits_file
+
+    wanted = _bring(new, SLICE_SECONDS)
+    if not can_change(_bring(old, SLICE_SECONDS), wanted):
+        return False
+    try:
+        clients.objects(new.region).put(f"{new.namespace}/{FILE}", limits_file(wanted))
+    except LakeMirrorError:
+        return False
+    return True
+
+
+def end_bringing(mirror: Any) -> None:
+    """Tell the job that brings objects to a mirror to begin no more, for Spark may take its time to end a task; one
+    that can't be told ends with its slice."""
+    from spark_jobs.check.live_limits import FILE, limits_file
+
+    with suppress(LakeMirrorError):
+        told = limits_file(_bring(mirror, SLICE_SECONDS), ends=True)
+        clients.objects(mirror.region).put(f"{mirror.namespace}/{FILE}", told)
+
+
 def _bring(mirror: Any, slice_seconds: float) -> Bring:
     from spark_jobs.check.settings import Bring
 
-    return Bring(time.time() + slice_seconds, mirror.copy_workers, float(mirror.copy_bytes_per_second or 0))
+    limits = float(mirror.copy_bytes_per_second or 0), float(mirror.copy_objects_per_second or 0)
+    now = time.time()
+    return Bring(now + slice_seconds, mirror.copy_workers, *limits, made_at=now)

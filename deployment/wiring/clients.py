@@ -11,7 +11,7 @@ from adapters.authorization import AuthorizationAPI, user_at
 from adapters.disk_cache import LocalCache
 from adapters.lakefs import LakeFSAdapter
 from adapters.s3.store import S3ObjectStore, split_uri
-from core.ports import LakeFS, ObjectStore
+from core.ports import LakeFS, ObjectStore, Replication
 from core.store_access import StoreAccess
 from deployment import config
 from deployment.wiring import region_settings
@@ -94,6 +94,13 @@ def _fast(options: StoreOptions, *, quick: bool = False) -> FastObjectStore:
     from adapters.s3.fast_store import FastObjectStore
 
     return FastObjectStore(**dict(options) | (_QUICK if quick else {}))
+
+
+def replication(region: str) -> Replication:
+    """What a region's store tells of the copies that it makes by itself, for somebody who waits."""
+    from adapters.s3.replication import StoreReplication
+
+    return StoreReplication(quick_bulk_objects(region))
 
 
 def export_store(region: str, uri: str) -> FastObjectStore:

@@ -26,6 +26,7 @@ from lakemirror.output import mirror_tables
 )
 @click.option("--workers", type=int, metavar="N", help="How many objects LakeMirror copies at once.")
 @click.option("--bytes-per-second", type=int, metavar="N", help="The most that LakeMirror copies; 0: no limit.")
+@click.option("--objects-per-second", type=int, metavar="N", help="The most objects that it copies; 0: no limit.")
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set this label; may be repeated.")
 @click.option("--remove-label", "removed", multiple=True, metavar="KEY", help="Remove this label; may be repeated.")
 @of_mirror
@@ -36,6 +37,7 @@ def edit(
     copying_paused: bool | None,
     workers: int | None,
     bytes_per_second: int | None,
+    objects_per_second: int | None,
     labels: Sequence[str],
     removed: Sequence[str],
 ) -> None:
@@ -46,10 +48,12 @@ def edit(
         "workers": workers,
     }
     body = {name: value for name, value in given.items() if value is not None}
-    if bytes_per_second is not None:
-        body["bytes_per_second"] = bytes_per_second or None
+    limits = {"bytes_per_second": bytes_per_second, "objects_per_second": objects_per_second}
+    body |= {name: value or None for name, value in limits.items() if value is not None}
+    tag = ""
     if labels or removed:
-        body["labels"] = labelled(talk.api.get(path)["labels"], labels, removed)
+        mirror, tag = talk.api.get_with_tag(path)
+        body["labels"] = labelled(mirror["labels"], labels, removed)
     if not body:
         raise click.UsageError("give at least one setting to change")
-    talk.tell(talk.api.patch(path, body), mirror_tables.mirror_standing)
+    talk.tell(talk.api.patch(path, body, tag), mirror_tables.mirror_standing)

@@ -43,9 +43,12 @@ def show(talk: Talk, path: str) -> None:
 @click.option("--commit", metavar="ID", help="Only what keeps this commit from being promoted.")
 @click.option("--branch", metavar="NAME", help="Only what keeps this branch's newest commit from being promoted.")
 @click.option("--reason", metavar="REASON", help="Only problems with this reason.")
+@click.option("--cause", metavar="CAUSE", help="Only what replication has not brought for this cause, like NoRule.")
 @click.option("--prefix", metavar="PREFIX", help="Only problems at paths with this prefix.")
 @click.option("--kind", metavar="KIND", help="Only of this kind: object, range, metarange, record.")
-@click.option("--group-by", type=click.Choice(["reason", "prefix"]), help="Count problems by reason or by folder.")
+@click.option(
+    "--group-by", type=click.Choice(["reason", "cause", "prefix"]), help="Count problems by reason, cause or folder."
+)
 @LIMIT
 @of_mirror
 def blockers(talk: Talk, path: str, limit: int, group_by: str | None, **only: str | None) -> None:

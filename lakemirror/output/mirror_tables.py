@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -62,6 +62,7 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
         ("Mirror", f"{mirror['id']} in {mirror['region']}, checked {ago(mirror['destination_looked_at'], as_of)}"),
         ("Namespace", mirror["storage_namespace"]),
         ("Copied by", _copied_by(mirror)),
+        *_replication(mirror),
         ("Validated by", f"{mirror['validation_depth']}, history {mirror['history']}"),
         ("Branches", _selection(mirror["selected_branches"])),
         ("Tags", "mirrored" if mirror["tags"] else "not mirrored"),
@@ -84,9 +85,20 @@ def _copied_by(mirror: dict[str, Any]) -> str:
     if mirror["object_replication"] != "managed":
         return "the stores (native)"
     paused = ", paused" if mirror["copying_paused"] else ""
-    limit = mirror["bytes_per_second"]
-    pace = f", at most {size(limit)}/s" if limit else ""
+    limits = [f"{size(mirror['bytes_per_second'])}/s"] if mirror["bytes_per_second"] else []
+    if mirror.get("objects_per_second"):  # a server of an earlier version has none
+        limits.append(f"{count(mirror['objects_per_second'], 'object')}/s")
+    pace = f", at most {' and '.join(limits)}" if limits else ""
     return f"LakeMirror (managed){paused}, {count(mirror['workers'], 'object')} at once{pace}"
+
+
+def _replication(mirror: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Why the stores have not brought what it waits for: a line for each cause, after the word for the first one."""
+    told = mirror.get("replication") or {"causes": []}
+    for number, one in enumerate(told["causes"]):
+        fix = f" {one['fix']}." if one["fix"] else ""
+        text = f"{count(one['number'], 'file')}, {one['cause']}: {one['message']}.{fix}"
+        yield "" if number else "Not replicated", text
 
 
 def _branch_row(branch: dict[str, Any], as_of: str) -> Sequence[str | Text]:
@@ -160,6 +172,7 @@ def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
 
 def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
     why = "missing at the source too" if thing["gone_at_source"] else thing["reason"].replace("-", " ")
+    why += f": {thing['cause']}" if thing.get("cause") else ""
     return (
         thing["kind"],
         thing["path"] or thing["address"],

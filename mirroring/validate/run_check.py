@@ -23,6 +23,7 @@ from deployment import config
 from deployment.wiring import check_jobs
 from jobs.lease import Lease
 from mirroring.validate.check_depth import HowDeep, as_deep, as_found, found_deeper
+from mirroring.validate.copying_limits import CopiedOtherwise, follow_limits
 from mirroring.validate.doubt_new_coverage import question_built_on_doubt, question_shared, question_unnamed
 from mirrors.models import Blocker, Coverage, Mirror, Run
 from mirrors.models.problem import FOUND_BY_READING, KEPT_PER_HOLDER, Problem
@@ -36,7 +37,6 @@ from spark_jobs.tasks import error_of
 MOST_KEYS = 500
 """A check that finds more problems of a range drops none that were known before."""
 FAILED = "failed"
-LIMITS = ("copy_workers", "copy_bytes_per_second")
 LIMITS_SECONDS = 1.0
 log = logging.getLogger("lakemirror.checks")
 _CHECKED = [
@@ -119,10 +119,6 @@ def _end(run: Run, outcome: str, error: str) -> None:
     run.save(update_fields=["outcome", "error", "ended_at"])
 
 
-class CopiedOtherwise(Exception):
-    """Somebody changed how this mirror's objects are copied: what goes on by the old limits ends, and begins anew."""
-
-
 class CheckWriter:
     """Takes result rows as they come and writes ranges down once all of their problems are known."""
 
@@ -191,14 +187,10 @@ class CheckWriter:
                 self._write_ranges(ranges)
 
     def _follow_limits(self) -> None:
-        """Raises CopiedOtherwise after a change, or once the mirror brings nothing any more: it was switched, paused or
-        stopped, or its source frozen. Asked once a second. What was brought by then is there."""
-        if not self.mirror.brings or time.monotonic() < self.limits_asked + LIMITS_SECONDS:
-            return
-        self.limits_asked = time.monotonic()
-        now = Mirror.objects.select_related("source").filter(pk=self.mirror.pk).first()
-        if now is None or not now.brings or any(getattr(now, name) != getattr(self.mirror, name) for name in LIMITS):
-            raise CopiedOtherwise
+        """Asked once a second. What was brought by then is there. Raises CopiedOtherwise."""
+        if self.mirror.brings and time.monotonic() >= self.limits_asked + LIMITS_SECONDS:
+            self.limits_asked = time.monotonic()
+            follow_limits(self.mirror)
 
     def is_stopped(self) -> bool:
         """Whether somebody had it stopped."""

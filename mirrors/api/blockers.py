@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
+from core.replication.causes import Cause
 from core.text.phrases import count
 from db.chunks import rows_in_chunks
 from jobs.job_ids import accepted, duty_url
@@ -31,7 +32,7 @@ from web.schemas import LOCATION, JobTakenAnswer, page_with, text_or_null
 from web.serializers import Body, rfc3339
 
 MOST_IDS = 1000
-GROUPS = ("reason", "prefix")
+GROUPS = ("reason", "cause", "prefix")
 COLUMNS = tuple(ThingAnswer().fields)
 
 
@@ -39,6 +40,14 @@ class ReasonGroupAnswer(serializers.Serializer):
     """Things with one reason: how many, and when the first of them was seen."""
 
     reason = serializers.CharField()
+    blockers = serializers.IntegerField()
+    oldest = serializers.DateTimeField()
+
+
+class CauseGroupAnswer(serializers.Serializer):
+    """Things that the stores' replication has not brought for one cause; null: it is not known, or nothing of that."""
+
+    cause = text_or_null()
     blockers = serializers.IntegerField()
     oldest = serializers.DateTimeField()
 
@@ -59,7 +68,7 @@ class BlockerPageAnswer(page_with(ThingAnswer)):  # type: ignore[misc]
 
     results = PolymorphicProxySerializer(
         component_name="BlockerOrGroup",
-        serializers=[ThingAnswer, ReasonGroupAnswer, PrefixGroupAnswer],
+        serializers=[ThingAnswer, ReasonGroupAnswer, CauseGroupAnswer, PrefixGroupAnswer],
         resource_type_field_name=None,
         many=True,
     )
@@ -77,6 +86,7 @@ WHICH = (
     OpenApiParameter("commit", str, description="what keeps this commit from being promoted; six digits or more"),
     OpenApiParameter("branch", str, description="the same of the newest commit of this branch of the source"),
     OpenApiParameter("reason", str, description="only those of this reason"),
+    OpenApiParameter("cause", str, enum=[*Cause], description="only what replication has not brought for this cause"),
     OpenApiParameter("prefix", str, description="only those whose path begins so"),
     OpenApiParameter("kind", str, enum=Blocker.Kind.values, description="only those of this kind"),
 )
@@ -96,7 +106,8 @@ class Blockers(TableView):
         mirror = find_visible(request, repository, mirror_id)
         given = request.query_params
         named = {name: given.get(name, "") for name in ("commit", "branch", "reason", "prefix")}
-        rows = blockers_of(mirror, kind=one_of(request, "kind", Blocker.Kind.values), **named)
+        cause = one_of(request, "cause", [*Cause])
+        rows = blockers_of(mirror, kind=one_of(request, "kind", Blocker.Kind.values), cause=cause, **named)
         group_by = one_of(request, "group_by", GROUPS)
         if wants_csv(request):
             if group_by:
@@ -104,9 +115,10 @@ class Blockers(TableView):
             return csv_answer(f"{mirror.name}-blockers", COLUMNS, map(blocker_json, rows_in_chunks(rows)))
         if group_by:
             looked = Looked(rows)
-            groups = looked.by_reason() if group_by == "reason" else looked.by_prefix(named["prefix"])
             return Response(
-                _groups(request, groups, group_by) | _all_named_json(mirror) | {"all_counted": not looked.more}
+                _groups(request, _grouped(looked, group_by, named["prefix"]), group_by)
+                | _all_named_json(mirror)
+                | {"all_counted": not looked.more}
             )
         return Response(by_number(request, rows, blocker_json, "pk", newest=False) | _all_named_json(mirror))
 
@@ -149,6 +161,12 @@ class BlockersRetry(APIView):
 def blocker_json(row: Blocker) -> dict[str, Any]:
     """One thing that is missing or wrong."""
     return thing_json(thing_of(row))
+
+
+def _grouped(looked: Looked, group_by: str, prefix: str) -> Sequence[Group]:
+    if group_by == "prefix":
+        return looked.by_prefix(prefix)
+    return looked.by_reason() if group_by == "reason" else looked.by_cause()
 
 
 def _groups(request: Request, groups: Sequence[Group], name: str) -> dict[str, Any]:

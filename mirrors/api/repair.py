@@ -19,7 +19,7 @@ from mirrors.services.copy_commands import FileCommand, copy_commands
 from mirrors.services.repair import commit_repair, repair_plan
 from mirrors.services.rights import require_sight_of
 from web.openapi import answers
-from web.schemas import count_or_null
+from web.schemas import count_or_null, text_or_null
 from web.serializers import Body, rfc3339
 
 
@@ -40,6 +40,7 @@ class RepairStepAnswer(serializers.Serializer):
     bytes = count_or_null()
     message = serializers.CharField()
     fix = serializers.CharField(allow_blank=True)
+    cause = text_or_null()
 
 
 class RepairRequestsAnswer(serializers.Serializer):
@@ -117,6 +118,7 @@ def _plan_json(plan: Plan, files: Sequence[FileCommand]) -> dict[str, Any]:
             "bytes": step.bytes,
             "message": step.told,
             "fix": step.advice,
+            "cause": step.cause or None,
         }
         for step in plan.steps
     ]

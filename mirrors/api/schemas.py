@@ -30,6 +30,9 @@ class ThingAnswer(serializers.Serializer):
     reason = serializers.CharField()
     detail = serializers.CharField(allow_blank=True)
     gone_at_source = serializers.BooleanField()
+    cause = serializers.CharField(allow_null=True, help_text="why the stores' replication has not brought it")
+    cause_message = serializers.CharField(allow_null=True, help_text="the same in a sentence")
+    cause_fix = serializers.CharField(allow_null=True, help_text="what to do about it")
     damage = serializers.BooleanField(help_text="what needs it had been complete before")
     holder_kind = text_or_null()
     holder = serializers.CharField(help_text="the commit, metarange or range that needs it")
@@ -69,6 +72,23 @@ def _known(words: type[StrEnum]) -> str:
     return " or ".join(f"`{word.value}`" for word in words)
 
 
+class CauseAnswer(serializers.Serializer):
+    """Why the stores' replication has not brought some files of a mirror; so many of them, among the first 10,000."""
+
+    cause = serializers.CharField()
+    number = serializers.IntegerField()
+    message = serializers.CharField()
+    fix = text_or_null()
+
+
+class ReplicationAnswer(serializers.Serializer):
+    """What the source's store told of the files that a mirror waits for, the most frequent cause first."""
+
+    as_of = serializers.DateTimeField()
+    store = serializers.CharField(help_text="aws, minio or other")
+    causes = CauseAnswer(many=True)
+
+
 class MirrorAnswer(MirrorSettings, PauseAnswer):
     """A mirror: its settings, and what is known of it now. A newer version may add words to those that are known."""
 
@@ -85,6 +105,7 @@ class MirrorAnswer(MirrorSettings, PauseAnswer):
     object_replication = serializers.CharField(help_text=_known(ObjectReplication))
     copied_objects = serializers.IntegerField(help_text="objects that LakeMirror has copied for it so far")
     copied_bytes = serializers.IntegerField()
+    replication = ReplicationAnswer(allow_null=True, help_text="null: nothing is awaited, or nobody has asked yet")
     selected_branches = SelectedAnswer()
     history = serializers.CharField()
     status = serializers.CharField()

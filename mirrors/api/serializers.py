@@ -10,6 +10,7 @@ from rest_framework import serializers
 from core.bringing import (
     LEAST_BYTES_PER_SECOND,
     MOST_BYTES_PER_SECOND,
+    MOST_OBJECTS_PER_SECOND,
     MOST_WORKERS,
     ObjectReplication,
 )
@@ -21,6 +22,7 @@ from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.source_moves import FirstSync
 from db import clock
 from mirrors.status.mirror import MirrorStatus, branch_json
+from mirrors.status.replication import replication_json
 from web.labels import Labels
 from web.pauses import pause_json
 from web.serializers import Body, TrueOrFalse, rfc3339
@@ -100,6 +102,13 @@ class MirrorSettings(Body):
         allow_null=True,
         required=False,
     )
+    objects_per_second = Whole(
+        source="copy_objects_per_second",
+        min_value=1,
+        max_value=MOST_OBJECTS_PER_SECOND,
+        allow_null=True,
+        required=False,
+    )
     rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
     labels = Labels(required=False)
 
@@ -162,6 +171,7 @@ def mirror_json(reading: MirrorStatus) -> dict[str, Any]:
         "selected_branches": settings["branches"] | {"left_out": reading.left_out},
         "copied_objects": mirror.copied,
         "copied_bytes": mirror.copied_bytes,
+        "replication": replication_json(mirror),
         "history": mirror.history,
         "status": reading.state.word,
         "reason_code": reading.reason_code,

@@ -17,6 +17,7 @@ from mirrors.api import (
     waivers,
     webhooks,
 )
+from mirrors.api.objects import locate
 
 _of_mirror = [
     path("branches", commits.Branches.as_view(), name="api-branches"),
@@ -51,6 +52,7 @@ _of_mirror = [
 urlpatterns = [
     path("mirrors", everywhere.AllMirrors.as_view(), name="api-all-mirrors"),
     path("commits/<str:commit>/regions", everywhere.CommitRegions.as_view(), name="api-commit-regions"),
+    path("repositories/<str:repository>/objects/locate", locate.Locate.as_view(), name="api-locate"),
     path("repositories/<str:repository>/mirrors", mirrors.Mirrors.as_view(), name="api-mirrors"),
     path(
         "repositories/<str:repository>/mirrors/preflight",

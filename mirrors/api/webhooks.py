@@ -12,7 +12,7 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework.decorators import api_view, authentication_classes, permission_classes
 
 from core.errors import Invalid
-from core.installations.s3_events import arrived_objects
+from core.installations.s3_events import arrived_objects, copies_told
 from core.text.phrases import count
 from deployment import config
 from deployment.wiring import region_settings
@@ -48,14 +48,19 @@ def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
 @authentication_classes([])
 @permission_classes([])
 def s3_hook(request: HttpRequest, installation: str) -> JsonResponse:
-    """Objects came to an installation's store. Repeated deliveries are harmless: each only asks for a look."""
+    """Objects came to an installation's store, or were copied from it.
+
+    Repeated deliveries are harmless: each only asks for a look.
+    """
     if not _is_authentic(request, installation):
         return json_error(HTTPStatus.UNAUTHORIZED, _NO_SECRET)
     try:
-        objects = arrived_objects(_body(request))
+        body = _body(request)
+        objects, copies = arrived_objects(body), copies_told(body)
     except Invalid as error:
         return json_error(HTTPStatus.BAD_REQUEST, message_of(error), field=field_of(error))
     number = arrivals.objects_arrived(region=installation, objects=objects)
+    number += arrivals.copies_told(region=installation, copies=copies)
     waited = count(number, "missing file")
     return JsonResponse({"message": f"checking {waited} now"}, status=202)
 

@@ -4,7 +4,7 @@ Facts are written by duties (mirroring/), decisions are made from them by pure f
 """
 
 from mirrors.models.duty_kinds import MirrorDuty
-from mirrors.models.history import LagBreach, Measure, Promotion
+from mirrors.models.history import LagBreach, Measure, Promotion, ReplicationFailure
 from mirrors.models.mirror import Mirror, MirrorBranch, MirrorCommit, MirrorTag, PlaceLock, Waiver, all_branches
 from mirrors.models.proofs import MetarangeCoverage, MoveIntent
 from mirrors.models.source import Candidate, Commit, CommitRecord, Repository, SourceBranch, SourceTag, UnplacedCommit
@@ -27,6 +27,7 @@ __all__ = [
     "MoveIntent",
     "PlaceLock",
     "Promotion",
+    "ReplicationFailure",
     "Repository",
     "Run",
     "SourceBranch",

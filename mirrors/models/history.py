@@ -1,4 +1,4 @@
-"""What happened to a mirror: moves of its branches, breaches of its target, measures."""
+"""What happened to a mirror: moves of its branches, breaches of its target, measures; what stores failed to copy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from mirrors.models.mirror import Mirror
+from mirrors.models.source import Repository
 
 
 class LagBreach(models.Model):
@@ -65,3 +66,19 @@ class Measure(models.Model):
         constraints = [models.UniqueConstraint(fields=["mirror", "minutes", "began_at"], name="measure_once")]
         indexes = [models.Index(fields=["mirror"], condition=Q(settled=False), name="measure_unsettled")]
         ordering = ["began_at"]
+
+
+class ReplicationFailure(models.Model):
+    """The last time that a source's store told that it failed to copy an object of the namespace, kept for a day."""
+
+    source = models.ForeignKey(Repository, models.CASCADE, related_name="replication_failures")
+    address_hash = models.CharField(max_length=32, help_text="of its address below the namespace, as a blocker's")
+    bucket = models.CharField(max_length=128, blank=True, help_text="to which it was to go; empty: it was not told")
+    reason = models.CharField(max_length=128, blank=True, help_text="the store's own word; empty: it gave none")
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["source", "address_hash", "bucket"], name="replication_failure_once")
+        ]
+        indexes = [models.Index(fields=["at"], name="replication_failure_age")]

@@ -71,6 +71,7 @@ class Mirror(Pausable, Labelled):
         default=DEFAULT_WORKERS, db_default=DEFAULT_WORKERS, help_text="objects that are brought at once"
     )
     copy_bytes_per_second = models.BigIntegerField(null=True, help_text="at most so many are brought; null: any number")
+    copy_objects_per_second = models.IntegerField(null=True, help_text="at most so many are brought; null: any number")
     copied = models.BigIntegerField(default=0, db_default=0, help_text="objects that were brought so far")
     copied_bytes = models.BigIntegerField(default=0, db_default=0)
     rpo_seconds = models.IntegerField(null=True, help_text="how late a branch may be; null: core.mirroring.rpo")
@@ -97,6 +98,10 @@ class Mirror(Pausable, Labelled):
         help_text="rules of garbage collection as last read at both sides: core/mirroring/explain/gc_rules.py",
     )
     gc_rules_at = models.DateTimeField(null=True, help_text="when they were last asked for")
+    replication = models.JSONField(
+        null=True,
+        help_text="what keeps the stores' replication, by causes: mirrors/transitions/causes.py; null: nothing",
+    )
     last_validated_at = models.DateTimeField(null=True)
     destination_looked_at = models.DateTimeField(null=True, help_text="last look at the branches there")
     resumed_at = models.DateTimeField(

@@ -120,6 +120,16 @@ class Blocker(models.Model):
         help_text="no commit that is needed waits for it: it is only remembered, until its holder is needed again",
     )
     damage = models.BooleanField(default=False, help_text="what holds it had been complete: found when checked again")
+    cause = models.CharField(
+        max_length=32,
+        default="",
+        db_default="",
+        blank=True,
+        help_text="why the stores' replication has not brought it: core/replication/causes.py; empty: not asked yet",
+    )
+    cause_told = ExactTextField(default="", db_default="", blank=True, help_text="the same in a sentence")
+    cause_advice = ExactTextField(default="", db_default="", blank=True, help_text="what to do about it")
+    cause_at = models.DateTimeField(null=True, help_text="when the source's store was asked for that")
     first_seen = models.DateTimeField()
     attempts = models.IntegerField(default=1)
     look_at = models.DateTimeField()

@@ -18,6 +18,7 @@ from core.bringing import (
     DEFAULT_WORKERS,
     LEAST_BYTES_PER_SECOND,
     MOST_BYTES_PER_SECOND,
+    MOST_OBJECTS_PER_SECOND,
     MOST_WORKERS,
     ObjectReplication,
 )
@@ -54,6 +55,7 @@ _NEWER_SETTINGS = {
     "copying_paused": False,
     "copy_workers": DEFAULT_WORKERS,
     "copy_bytes_per_second": None,
+    "copy_objects_per_second": None,
     "labels": {},
 }
 """Those that descriptors of earlier versions don't have, as they were then."""
@@ -87,6 +89,7 @@ class Descriptor:
     copying_paused: bool
     copy_workers: int
     copy_bytes_per_second: int | None
+    copy_objects_per_second: int | None
     labels: Mapping[str, str]
 
 
@@ -118,6 +121,7 @@ def describe(mirror: Mirror) -> Descriptor:
         copying_paused=mirror.copying_paused,
         copy_workers=mirror.copy_workers,
         copy_bytes_per_second=mirror.copy_bytes_per_second,
+        copy_objects_per_second=mirror.copy_objects_per_second,
         labels=mirror.labels,
     )
 
@@ -153,6 +157,7 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "copying_paused": descriptor.copying_paused,
             "copy_workers": descriptor.copy_workers,
             "copy_bytes_per_second": descriptor.copy_bytes_per_second,
+            "copy_objects_per_second": descriptor.copy_objects_per_second,
             **({"labels": descriptor.labels} if descriptor.labels else {}),
         },
     }
@@ -187,8 +192,9 @@ def parse_descriptor(data: bytes) -> Descriptor:
         object_replication=_choice(settings, "object_replication", list(ObjectReplication)),
         copying_paused=_field(settings, "copying_paused", bool),
         copy_workers=_within(settings, "copy_workers", 1, MOST_WORKERS),
-        copy_bytes_per_second=_limit(settings),
-        labels=_labels(settings),
+        copy_bytes_per_second=_limit(settings, "copy_bytes_per_second", LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND),
+        copy_objects_per_second=_limit(settings, "copy_objects_per_second", 1, MOST_OBJECTS_PER_SECOND),
+        labels=labels.of(_field(settings, "labels", dict)),
     )
 
 
@@ -366,12 +372,8 @@ def _within(body: Mapping[str, Any], name: str, least: int, most: int) -> int:
     return value
 
 
-def _labels(settings: Mapping[str, Any]) -> Mapping[str, str]:
-    given = _field(settings, "labels", dict)
-    if not all(isinstance(value, str) for value in given.values()):
-        raise Invalid("its 'labels' are not all texts", field="labels")
-    labels.check(given)
-    return dict(given)
+def _limit(body: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
+    return None if body.get(name) is None else _within(body, name, least, most)
 
 
 def _limit(body: Mapping[str, Any]) -> int | None:

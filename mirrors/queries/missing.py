@@ -11,7 +11,7 @@ from django.db.models import Count, F, Min, Q, QuerySet, Window
 from django.db.models.functions import RowNumber, Substr
 
 from core.bringing import ObjectReplication
-from core.mirroring.facts import CommitFacts, History, Thing, Waived
+from core.mirroring.facts import ARRIVING, CommitFacts, History, Thing, Waived
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, BlockerQuerySet
 from mirrors.queries.find_commit import find_branch, find_commit
@@ -255,11 +255,26 @@ def thing_of(row: Blocker) -> Thing:
         id=row.pk,
         etag=row.etag,
         damage=row.damage,
+        **_cause_of(row),
     )
 
 
+def _cause_of(row: Blocker) -> dict[str, str]:
+    """Of what is only awaited; one that has come, and is wrong, has a reason of its own."""
+    if row.reason not in ARRIVING or row.gone_at_source:
+        return {}
+    return {"cause": row.cause, "cause_told": row.cause_told, "cause_advice": row.cause_advice}
+
+
 def blockers_of(
-    mirror: Mirror, *, commit: str = "", branch: str = "", reason: str = "", kind: str = "", prefix: str = ""
+    mirror: Mirror,
+    *,
+    commit: str = "",
+    branch: str = "",
+    reason: str = "",
+    cause: str = "",
+    kind: str = "",
+    prefix: str = "",
 ) -> QuerySet[Blocker]:
     """What is missing or wrong at a mirror and fits all that is given.
 
@@ -274,5 +289,7 @@ def blockers_of(
     if prefix:
         # Not startswith, which SQLite answers without regard to case.
         rows = rows.alias(beginning=Substr("path", 1, len(prefix))).filter(beginning=prefix)
-    exactly = {"reason": reason, "kind": kind}
+    if cause:
+        rows = rows.filter(reason__in=ARRIVING, gone_at_source=False)
+    exactly = {"reason": reason, "cause": cause, "kind": kind}
     return rows.filter(**{name: value for name, value in exactly.items() if value})

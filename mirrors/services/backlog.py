@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from audit.verbs import Verb
+from core.mirroring.facts import ARRIVING
 from db import clock
 from jobs import duties
 from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
@@ -36,27 +37,31 @@ class Looked:
     `more`. Several ranges may need one thing, with a row each: the first stands for it, `repeated` are the others."""
 
     def __init__(self, rows: QuerySet[Blocker]) -> None:
-        fields = ("pk", "kind", "key", "holder_id", "reason", "path", "first_seen")
+        fields = ("pk", "kind", "key", "holder_id", "reason", "path", "cause", "first_seen")
         first_rows = list(rows.order_by("pk").values_list(*fields)[: COUNTED + 1])
         self.more = len(first_rows) > COUNTED
         self.repeated: list[int] = []
-        self._rows: list[tuple[str, str, datetime]] = []
+        self._rows: list[tuple[str, str, str | None, datetime]] = []
         self._holders: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for pk, kind, key, holder, reason, path, seen in first_rows[:COUNTED]:
+        for pk, kind, key, holder, reason, path, cause, seen in first_rows[:COUNTED]:
             if (kind, key) in self._holders:
                 self.repeated.append(pk)
             else:
-                self._rows.append((reason, path, seen))
+                self._rows.append((reason, path, cause if reason in ARRIVING and cause else None, seen))
             self._holders[kind, key].add(holder)
         self.total = len(self._rows)
 
     def by_reason(self) -> list[Group]:
         """Groups, the largest first."""
-        return _grouped((reason, seen) for reason, _, seen in self._rows)
+        return _grouped((reason, seen) for reason, _, _, seen in self._rows)
+
+    def by_cause(self) -> list[Group]:
+        """The same by why the stores' replication has not brought them; None: it is not known, or nothing of that."""
+        return _grouped((cause, seen) for _, _, cause, seen in self._rows)
 
     def by_prefix(self, below: str = "") -> list[Group]:
         """The same by what their paths have up to the first `/` after `below`; None: things without a path."""
-        return _grouped((_folder(path, below), seen) for _, path, seen in self._rows)
+        return _grouped((_folder(path, below), seen) for _, path, _, seen in self._rows)
 
     def commits_held(self, mirror: Mirror, things: Iterable[Blocker]) -> dict[int, int]:
         """By the key of its row, how many commits of the mirror wait for a thing, among the last OPEN_COMMITS."""

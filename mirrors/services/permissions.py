@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.access.mirror_rights import to_operate, to_see
-from core.access.policies import ALL, auth_arn, namespace_arn, repository_arn
+from core.access.policies import ALL, auth_arn, namespace_arn, object_arn, repository_arn
 from core.access.policy_analysis import Place
 from deployment import config
 from rbac.permission_catalog import Area, a_step, register
@@ -31,6 +31,7 @@ STEPS = (
     a_step("mirrors.waive", "Waive a commit", _CHANGE),
     a_step("mirrors.reset", "Undo what others wrote to a mirror's branch", _CHANGE),
     a_step("mirrors.api.webhooks", "See the webhook's secret", _CHANGE),
+    a_step("objects.locate", "Locate an object, and read it", ("fs:ReadObject", object_arn("{source}", "{path}"))),
     a_step("mirrors.delete", "Delete a mirror", ("fs:DeleteRepository", _MIRROR)),
 )
 
@@ -58,4 +59,7 @@ def _places(most: int) -> Iterable[Place]:
     from mirrors.models import Mirror
 
     rows = Mirror.objects.live().order_by("name").values_list("source__name", "name", "storage_namespace")
-    return ({"source": source, "mirror": name, "namespace": namespace} for source, name, namespace in rows[:most])
+    return (
+        {"source": source, "mirror": name, "namespace": namespace, "path": ALL}
+        for source, name, namespace in rows[:most]
+    )

@@ -198,6 +198,7 @@ def _copying(descriptor: Descriptor) -> dict[str, Any]:
         "copying_paused": descriptor.copying_paused,
         "copy_workers": descriptor.copy_workers,
         "copy_bytes_per_second": descriptor.copy_bytes_per_second,
+        "copy_objects_per_second": descriptor.copy_objects_per_second,
     }
 
 

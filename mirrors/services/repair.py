@@ -57,8 +57,11 @@ def _groups(mirror: Mirror, commit: Commit) -> list[Group]:
     """Each thing once, however many ranges need it."""
     same = ("kind", "key", "reason", "gone_at_source")
     firsts = blockers_of(mirror, commit=commit.sha).order_by().values(*same).annotate(first=Min("pk")).values("first")
-    rows = mirror.blockers.filter(pk__in=firsts).order_by().values("kind", "reason", "gone_at_source")
-    counted = rows.annotate(number=Count("pk"), bytes=Sum("size")).order_by("-number", "kind", "reason")
+    rows = mirror.blockers.filter(pk__in=firsts).order_by().values("kind", "reason", "gone_at_source", "cause")
+    told = {"told": Min("cause_told"), "advice": Min("cause_advice")}
+    counted = rows.annotate(number=Count("pk"), bytes=Sum("size"), **told).order_by(
+        "-number", "kind", "reason", "cause"
+    )
     return [Group(**row) for row in counted]
 
 

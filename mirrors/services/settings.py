@@ -151,6 +151,7 @@ SETTINGS: Mapping[str, Follow] = {
     "copying_paused": _bring,
     "copy_workers": _bring,
     "copy_bytes_per_second": _bring,
+    "copy_objects_per_second": _bring,
     "labels": _nothing,
 }
 """By column."""

@@ -21,6 +21,7 @@ COLUMNS = {
     "copying_paused": "copying_paused",
     "workers": "copy_workers",
     "bytes_per_second": "copy_bytes_per_second",
+    "objects_per_second": "copy_objects_per_second",
     "labels": "labels",
 }
 """The settings by their names in the API, with their columns: those of `MirrorSettings` there."""

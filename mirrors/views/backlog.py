@@ -23,7 +23,7 @@ from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
 from web.paging import number_of
 
-FILTERS = ("kind", "reason", "prefix", "branch", "commit")
+FILTERS = ("kind", "reason", "cause", "prefix", "branch", "commit")
 GROUPS = 10
 MOST_IDS = 1000
 
@@ -48,6 +48,7 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
         "held": looked.commits_held(mirror, page.rows),
         "tally": looked,
         "reasons": looked.by_reason()[:GROUPS],
+        "causes": [group for group in looked.by_cause() if group.group][:GROUPS],
         "folders": looked.by_prefix(given["prefix"])[:GROUPS],
         "filters": given,
         "error": wrong,

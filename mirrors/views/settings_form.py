@@ -9,7 +9,13 @@ from typing import Any
 from django import forms
 
 from core import labels
-from core.bringing import LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND, MOST_WORKERS, ObjectReplication
+from core.bringing import (
+    LEAST_BYTES_PER_SECOND,
+    MOST_BYTES_PER_SECOND,
+    MOST_OBJECTS_PER_SECOND,
+    MOST_WORKERS,
+    ObjectReplication,
+)
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.branch_selection import ALL, OnUnselect, Selection
 from core.mirroring.object_check import Depth, Imported
@@ -85,6 +91,13 @@ class SettingsForm(ServiceForm):
         required=False,
         min_value=LEAST_BYTES_PER_SECOND,
         max_value=MOST_BYTES_PER_SECOND,
+        help_text="With managed replication. Empty: no limit.",
+    )
+    copy_objects_per_second = forms.IntegerField(
+        label="Copy limit, in objects per second",
+        required=False,
+        min_value=1,
+        max_value=MOST_OBJECTS_PER_SECOND,
         help_text="With managed replication. Empty: no limit.",
     )
     imported = forms.ChoiceField(
@@ -211,6 +224,7 @@ def values_of(mirror: Mirror) -> dict[str, Any]:
         "copying_paused": mirror.copying_paused,
         "copy_workers": mirror.copy_workers,
         "copy_bytes_per_second": mirror.copy_bytes_per_second,
+        "copy_objects_per_second": mirror.copy_objects_per_second,
         "imported": mirror.imported,
         "repair_tampering": mirror.repair_tampering,
         "first_sync": mirror.first_sync,

@@ -78,7 +78,7 @@ class ChannelForm(ServiceForm):
     names = patterns("Mirrors and exports", "One pattern per line: lake-*, or orders/main for an export. Empty: all.")
     labels = patterns(
         "Labels",
-        "One per line: team=sales, team=s*, or team for any value. Any of the same key, all of different ones. Empty: all.",
+        "One per line: team=sales, team=s*, or team for any value. Different keys must all fit. Empty: all.",
     )
     regions = patterns("Regions", "One pattern per line, like eu-*. Empty: all.")
     tell_again_seconds = forms.TypedChoiceField(label="Remind while open", coerce=int, choices=list(AGAIN.items()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -20,12 +20,13 @@ from core.exporting.deadline import Deadline, Late, Rate
 from core.mirroring.content_proof import OWN_FILES, Proof, Refusals
 from core.mirroring.object_check import Reason, What
 from core.types import ObjectInfo
+from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.presence import Expected, Looker
 from spark_jobs.check.ranges import OpenedRange
 from spark_jobs.check.settings import CheckSettings, is_one_store, place_of, store_at
 
 LEAST_SECONDS = 5.0
-"""A task that begins when the time is up brings something all the same: else a slow start would let nothing be done."""
+"""What is surely brought, is so for so long, even if the time is up when that begins."""
 TOLD_SECONDS = 1.0
 """So often a job tells how far it is."""
 MOST_REFUSED = 20
@@ -41,6 +42,9 @@ class Brings(Protocol):
     def write(self, uri: str, data: bytes) -> None: ...
     def shows(self, prefix_uri: str) -> bool: ...
     def bring(self, source: str, uri: str, size: int) -> ObjectInfo: ...
+    def allow(self, seconds: float) -> None: ...
+    def pace(self, bytes_per_second: float, objects_per_second: float) -> None: ...
+    def stop(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -73,15 +77,16 @@ def mover_of(settings: CheckSettings) -> Brings:
     return Mover(
         store_at(source, settings.tries, connections),
         store_at(place_of(settings), settings.tries, connections),
-        Deadline(max(bring.until, time.time() + LEAST_SECONDS)),
+        Deadline(bring.until),
         within=is_one_store(source, settings),
         rate=Rate(bring.bytes_per_second),
+        objects=Rate(bring.objects_per_second),
     )
 
 
 @dataclass
 class Bringer:
-    """Brings what is missing below a namespace: as many objects at once as `settings` say, a quarter of them large.
+    """Brings what is missing below a namespace: as many objects at once as `settings` say.
 
     `failure` is what kept a store from giving or taking anything; `late`: there was no time left.
     """
@@ -101,15 +106,22 @@ class Bringer:
         assert self.settings.source is not None
         assert self.settings.bring is not None
         self._source = self.settings.source.namespace.rstrip("/")
-        workers = self.settings.bring.workers
-        large = max(1, workers // 4)
-        self._large = ThreadPoolExecutor(large)
-        self._small = ThreadPoolExecutor(workers - large) if workers > 1 else self._large
+        self._lanes = Lanes(self.settings.bring.workers)
+        self._sure = self.settings.bring.sure
+        self.late = not self._sure and time.time() >= self.settings.bring.until
+
+    def pace(self, bytes_per_second: float, objects_per_second: float) -> None:
+        """Brings no more than that per second from now on; 0: any number."""
+        self.mover.pace(bytes_per_second, objects_per_second)
+
+    def stop(self) -> None:
+        """Begins nothing more: all that is left is late."""
+        self.late = True
+        self.mover.stop()
 
     def close(self) -> None:
         """Waits for what is under way."""
-        self._small.shutdown()
-        self._large.shutdown()
+        self._lanes.close()
         self.mover.close()
 
     def can_bring(self, proof: Proof, entry: Expected) -> bool:
@@ -123,6 +135,9 @@ class Bringer:
         """Bring these, each address once; `of` tells what came of each."""
         todo = {entry: proof for entry, proof in lacking if entry not in self._known}
         yield Moved(lacking=len(todo))
+        if self._sure and todo:
+            self.mover.allow(LEAST_SECONDS)
+            self._sure = False
         jobs = [self._start(entry, todo[entry], looker) for entry in sorted(todo, key=lambda entry: entry.size)]
         moved, told_at = Moved(), time.monotonic()
         for job in as_completed(jobs):
@@ -141,8 +156,7 @@ class Bringer:
         return self._known[entry]
 
     def _start(self, entry: Expected, proof: Proof, looker: Looker) -> Future[tuple[Expected, Brought]]:
-        pool = self._large if entry.size > PUT_WHOLE else self._small
-        return pool.submit(self._one, entry, proof, looker)
+        return self._lanes.submit(lambda: self._one(entry, proof, looker), large=entry.size > PUT_WHOLE)
 
     def _one(self, entry: Expected, proof: Proof, looker: Looker) -> tuple[Expected, Brought]:
         if self.failure is not None:

@@ -22,9 +22,10 @@ from core.errors import Invalid, LakeMirrorError
 from core.mirroring.content_proof import Proof, Prover, Refusals, tell_notes
 from core.mirroring.object_check import Depth, Reason
 from spark_jobs.check.bring import Bringer, bring_group, lacking_bytes, mover_of
+from spark_jobs.check.live_limits import following
 from spark_jobs.check.presence import BulkStore, Looker
 from spark_jobs.check.ranges import KeptRanges, OpenedRange, RangeReader
-from spark_jobs.check.settings import CheckSettings, source_of, store_of
+from spark_jobs.check.settings import TASKS_WANTED, CheckSettings, source_of, store_of
 from spark_jobs.tasks import ahead, failed_row, spread, sql_type
 
 if TYPE_CHECKING:
@@ -77,7 +78,6 @@ WORK_COLUMNS = pa.schema([("range_id", pa.string()), ("base_ids", pa.list_(pa.st
 Work = tuple[str, Sequence[str]]
 """A range's id and those of covered ranges at the same destination: what they name needs no look."""
 
-TASKS_WANTED = 8
 RANGES_PER_TASK = 16
 RANGES_AT_ONCE = 64
 BROUGHT_AT_ONCE = 5000
@@ -94,12 +94,14 @@ _APPEALABLE = {Reason.SIZE, Reason.ETAG}
 
 def check(spark: SparkSession, work: Iterable[Work] | DataFrame, settings: CheckSettings) -> DataFrame:
     """Rows of CHECK_COLUMNS for the ranges of `work` (a DataFrame: of WORK_COLUMNS). Lazy, like every DataFrame."""
-    tasks = TASKS_WANTED
     if hasattr(work, "mapInArrow"):
-        frame = work
+        frame, tasks = work, TASKS_WANTED
+        if settings.bring is not None:
+            tasks = settings.bring.most_tasks
+            frame = frame.coalesce(tasks)
     else:
         pieces = list(work)
-        frame, tasks = _spread(spark, pieces, settings), min(tasks, _tasks(len(pieces), settings))
+        frame, tasks = _spread(spark, pieces, settings), _tasks(len(pieces), settings)
     shared = replace(settings, bring=settings.bring and settings.bring.shared(tasks))
     return frame.mapInArrow(functools.partial(check_task, settings=shared), sql_type(CHECK_COLUMNS))
 
@@ -112,7 +114,9 @@ def _spread(spark: SparkSession, work: Sequence[Work], settings: CheckSettings) 
 
 
 def _ranges_per_task(ranges: int, settings: CheckSettings) -> int:
-    return settings.ranges_per_task or max(1, min(RANGES_PER_TASK, -(-ranges // TASKS_WANTED)))
+    """Limits are divided by the tasks of a job, so one that brings has only so many as may run at once."""
+    usual = settings.ranges_per_task or max(1, min(RANGES_PER_TASK, -(-ranges // TASKS_WANTED)))
+    return usual if settings.bring is None else max(usual, -(-ranges // settings.bring.most_tasks))
 
 
 def _tasks(ranges: int, settings: CheckSettings) -> int:
@@ -122,10 +126,20 @@ def _tasks(ranges: int, settings: CheckSettings) -> int:
 def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> Iterator[pa.RecordBatch]:
     """What a Spark task does with its rows of work. A store that keeps failing ends it with one 'failed' row."""
     work = [(row["range_id"], row["base_ids"] or []) for batch in batches for row in batch.to_pylist()]
+    if settings.bring is not None:
+        settings = replace(settings, bring=replace(settings.bring, sure=_is_first_task()))
     try:
         yield from check_batch(work, settings)
     except LakeMirrorError as error:
         yield _to_batch([failed_row(error, settings.region)])
+
+
+def _is_first_task() -> bool:
+    """Whether this one has what is most urgent of its job; of others that begin late each would prolong the job."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context is None or context.partitionId() == 0
 
 
 def load_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -148,7 +162,7 @@ def check_batch(
     used = store_of(settings) if store is None else store
     refusals = Refusals(used, settings.namespace)
     counted = used.requests
-    with _collecting_less(), ThreadPoolExecutor(settings.threads) as pool, _bringing(settings) as bringer:
+    with _collecting_less(), ThreadPoolExecutor(settings.threads) as pool, _bringing(settings, used) as bringer:
         reader = RangeReader(used, settings, refusals, source=bringer)
         looker = _looker(used, pool, settings, refusals)
         most = settings.looked_up_at_once if bringer is None else min(BROUGHT_AT_ONCE, settings.looked_up_at_once)
@@ -165,7 +179,7 @@ def check_batch(
 
 
 @contextmanager
-def _bringing(settings: CheckSettings) -> Iterator[Bringer | None]:
+def _bringing(settings: CheckSettings, store: BulkStore) -> Iterator[Bringer | None]:
     """What brings, if the check does."""
     source = None if settings.bring is None else source_of(settings)
     if source is None or settings.source is None:
@@ -173,7 +187,8 @@ def _bringing(settings: CheckSettings) -> Iterator[Bringer | None]:
         return
     bringer = Bringer(mover_of(settings), settings, Refusals(source, settings.source.namespace))
     try:
-        yield bringer
+        with following(settings, store, bringer):
+            yield bringer
     finally:
         bringer.close()
 
@@ -197,7 +212,7 @@ def check_small(work: Sequence[Work], settings: CheckSettings, store: BulkStore)
     if settings.depth == Depth.CONTENT:
         return None
     counted, refusals = store.requests, Refusals(store, settings.namespace)
-    with ThreadPoolExecutor(settings.threads) as pool, _bringing(settings) as bringer:
+    with ThreadPoolExecutor(settings.threads) as pool, _bringing(settings, store) as bringer:
         reader = RangeReader(store, settings, refusals, _KEPT, bringer)
         opened = list(ahead(work, lambda item: reader.open(*item)))
         if sum(each.looked_up for each in opened) > SMALL_LOOKS:

@@ -7,9 +7,12 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store_keys import StoreKeys, keys_of
-from core.bringing import DEFAULT_WORKERS
+from core.bringing import DEFAULT_WORKERS, LEAST_BYTES_PER_SECOND
 from core.mirroring.object_check import Depth, Imported
 from core.store_access import DIRECT, StoreAccess
+
+TASKS_WANTED = 8
+"""So many tasks share the ranges of a job, if those are few, and the limits of one that brings."""
 
 BLOCK, ALLOW = Imported.BLOCK.value, Imported.ALLOW.value
 
@@ -30,15 +33,38 @@ class StoreLocation:
 @dataclass(frozen=True, slots=True)
 class Bring:
     """What is missing is brought from the source until `until` (Unix time): `workers` objects at once, at most so many
-    bytes a second (0: any number), both for all tasks of a job together."""
+    bytes and objects a second (0: any number), all for the tasks of a job together, of which at most `tasks` run.
+
+    `sure`: who finds the time up brings something all the same, else a slow start would let nothing be done. `made_at`:
+    limits that were changed after that (Unix time) are heeded while the job runs; 0: none. `among`: how many tasks
+    share the limits that are changed so.
+    """
 
     until: float
     workers: int = DEFAULT_WORKERS
     bytes_per_second: float = 0.0
+    objects_per_second: float = 0.0
+    tasks: int = TASKS_WANTED
+    sure: bool = True
+    made_at: float = 0.0
+    among: int = 1
+
+    @property
+    def most_tasks(self) -> int:
+        """So many tasks can share the limits, each with a worker of its own and enough to read a piece a second."""
+        by_bytes = self.bytes_per_second // LEAST_BYTES_PER_SECOND if self.bytes_per_second else self.tasks
+        by_objects = self.objects_per_second if self.objects_per_second else self.tasks
+        return max(1, int(min(self.tasks, self.workers, by_bytes, by_objects)))
 
     def shared(self, tasks: int) -> Bring:
         """What one of so many tasks may do of it."""
-        return replace(self, workers=max(1, self.workers // tasks), bytes_per_second=self.bytes_per_second / tasks)
+        return replace(
+            self,
+            workers=max(1, self.workers // tasks),
+            bytes_per_second=self.bytes_per_second / tasks,
+            objects_per_second=self.objects_per_second / tasks,
+            among=tasks,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ def a_mirror(name: str = "lake-eu", **more: Any) -> dict[str, Any]:
         "copying_paused": False,
         "workers": 16,
         "bytes_per_second": None,
+        "objects_per_second": None,
         "copied_objects": 0,
         "copied_bytes": 0,
         "paused": False,

@@ -174,3 +174,15 @@ def test_blockers_may_be_of_a_kind_and_below_a_prefix(server: StandIn, run: Term
     run("mirror", "blockers", "a", "--repository", "b", "--kind", "range", "--prefix", "x/")
     assert server.asked[0].path == f"{API}/repositories/b/mirrors/a/blockers"
     assert server.asked[0].query == {"kind": "range", "prefix": "x/"}
+
+
+def test_an_object_is_located(olgas: Terminal, lm: Deployment) -> None:
+    lm.lake.commit(files={"a": b"1"})
+    lm.arrive()
+    lm.work()
+    told = said(olgas("object", "locate", "lake", "main", "a", "--prefer", "eu-west-1"))
+    assert told.startswith("Readable in eu-west-1. Address s3://dst/lake/data/") and "Size 1 byte" in told
+    done = olgas("object", "locate", "lake", "main", "a", "--address-only", "--seconds", "60")
+    assert done.stdout.startswith("http://store/src/lake/data/") and "X-Amz-Expires=60&" in done.stdout
+    assert olgas("object", "locate", "lake", "main", "nowhere").exit_code == 4
+    assert olgas("object", "locate", "lake", "main", "a", "--seconds", "5").exit_code == 2

@@ -294,3 +294,23 @@ def test_an_id_is_found_by_the_index(company: dict[str, Mirror], owner: User) ->
     """However many commits there are, none but those that fit are read."""
     plan = named_commits(Mirror.objects.visible_to(owner), "abcdef12").explain()
     assert "SEARCH mirrors_commit USING INDEX" in plan and "sha>? AND sha<?" in plan
+
+
+def test_the_box_says_where_an_object_can_be_read(lm: Deployment, owner: User, outsider: User, teammate: User) -> None:
+    lm.lake.commit(files={"a": b"1"})
+    lm.arrive()
+    lm.work()
+    olga, asked = Client(), {"repository": "us-east-1/lake", "ref": "main", "path": "a"}
+    olga.force_login(owner)
+    assert "Where can I read this?" in olga.get("/search/").content.decode()
+    answer = olga.post("/search/locate/", asked)
+    page = answer.content.decode()
+    assert answer.status_code == 200 and "Readable in us-east-1" in page and "no-store" in answer["Cache-Control"]
+    assert 'href="http://store/src/lake/data/' in page
+    answer = olga.post("/search/locate/", asked | {"path": "nowhere"})
+    assert (answer.status_code, "has no &#x27;nowhere&#x27;" in answer.content.decode()) == (404, True)
+    assert olga.post("/search/locate/", asked | {"repository": ""}).status_code == 400
+    assert olga.get("/search/locate/").status_code == 405
+    nobody = Client()
+    nobody.force_login(outsider)
+    assert nobody.post("/search/locate/", asked).status_code == 403

@@ -6,15 +6,18 @@ import hashlib
 import socket
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import boto3
 import pytest
+import requests
 
 from adapters.s3.bucket_rules import lifecycle_rule, replication_rule
 from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.presigning import presigned_get
 from adapters.s3.refusals import answer_error
 from adapters.s3.store import S3ObjectStore, split_uri
 from adapters.s3.store_keys import StoreKeys, keys_from_environment
@@ -91,6 +94,34 @@ def shaky(request: pytest.FixtureRequest, double: S3Double) -> S3ObjectStore:
 def test_what_was_put_is_got(store: ObjectStore) -> None:
     store.put("s3://lake/contract/a", b"some bytes")
     assert store.get("s3://lake/contract/a") == b"some bytes"
+
+
+def test_a_presigned_address_gives_the_bytes_until_it_expires(s3_store: S3ObjectStore) -> None:
+    s3_store.put("s3://lake/signed/a b+c", b"some bytes")
+    signed = s3_store.presigned("s3://lake/signed/a b+c", 60)
+    lasts = (signed.expires_at - datetime.now(UTC)).total_seconds()
+    assert 55 < lasts <= 60 and "X-Amz-Expires=60" in signed.url and "Minio" not in signed.url
+    assert requests.get(signed.url, timeout=5).content == b"some bytes"
+    assert signed.url not in repr(signed)
+
+
+class Lent:
+    """Credentials that end."""
+
+    def __init__(self, seconds: float) -> None:
+        self._expiry_time = datetime.now(UTC) + timedelta(seconds=seconds)
+
+    def get_frozen_credentials(self) -> None:
+        """Nothing is renewed."""
+
+
+def test_an_address_ends_with_the_credentials_that_signed_it(moto: str) -> None:
+    client = connect(S3ObjectStore, moto)._client
+    signed = presigned_get(client, Lent(100), bucket="lake", key="a", seconds=900, where="there")
+    assert 90 < (signed.expires_at - datetime.now(UTC)).total_seconds() <= 100
+    assert "X-Amz-Expires=9" in signed.url and "X-Amz-Expires=900" not in signed.url
+    with pytest.raises(Unauthenticated):
+        presigned_get(client, None, bucket="lake", key="a", seconds=900, where="there")
 
 
 def test_an_object_s_hash_is_read_from_its_bytes(store: ObjectStore) -> None:
@@ -192,7 +223,7 @@ def bucket(store: ObjectStore, moto: str) -> str:
     if isinstance(store, FakeStore):
         store.bucket_versioning[name], store.rules[name], store.lifecycle[name] = "Enabled", RULES, LIFECYCLE
         return f"s3://{name}"
-    client = client_of(moto)
+    client = connect(S3ObjectStore, moto)._client
     client.create_bucket(Bucket=name)
     client.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
     client.put_bucket_replication(Bucket=name, ReplicationConfiguration={"Role": "r", "Rules": list(map(rule, RULES))})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import time
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -253,6 +255,52 @@ def test_a_change_of_limits_ends_the_check_at_work_and_the_next_one_has_them(lak
         lake.work()
     assert seen[:2] == [16, 2]
     assert lake.head() == head
+
+
+def test_34_a_change_of_the_rate_is_told_to_the_tasks_at_work(lake: Deployment) -> None:
+    """Scenario 34, in the worker; what tasks do then: tests/spark/test_limits.py."""
+    head = lake.lake.commit(files={"a": b"1"})
+    plain, began = lake.run_check, time.time()
+
+    def check(mirror: Mirror, work: Any, on_rows: Any) -> None:
+        Mirror.objects.update(copy_bytes_per_second=10_000_000, copy_objects_per_second=50)
+        on_rows([])
+        on_rows([])
+        plain(mirror, work, on_rows)
+
+    with (
+        mock.patch("deployment.wiring.check_jobs.run_check", check),
+        mock.patch("mirroring.validate.run_check.LIMITS_SECONDS", -1.0),
+    ):
+        lake.work()
+    told = json.loads(lake.eu_store.objects[f"{NAMESPACE}/_lakemirror/copying.json"])
+    assert told.pop("at") >= began
+    assert told == {"bytes_per_second": 1e7, "objects_per_second": 50.0, "ends": False}
+    assert (lake.head(), Run.objects.count()) == (head, 1)
+
+
+def test_a_destination_that_takes_no_file_gets_a_job_by_the_new_limits(lake: Deployment) -> None:
+    head = lake.lake.commit(files={"a": b"1"})
+    plain, seen, put = lake.run_check, list[int | None](), lake.eu_store.put
+
+    def check(mirror: Mirror, work: Any, on_rows: Any) -> None:
+        seen.append(mirror.copy_bytes_per_second)
+        Mirror.objects.update(copy_bytes_per_second=10_000_000)
+        on_rows([])
+        plain(mirror, work, on_rows)
+
+    def refuse(uri: str, data: bytes) -> None:
+        if "copying.json" in uri:
+            raise Denied("403 AccessDenied")
+        put(uri, data)
+
+    with (
+        mock.patch("deployment.wiring.check_jobs.run_check", check),
+        mock.patch("mirroring.validate.run_check.LIMITS_SECONDS", -1.0),
+        mock.patch.object(lake.eu_store, "put", refuse),
+    ):
+        lake.work()
+    assert (seen[:2], lake.head()) == ([None, 10_000_000], head)
 
 
 @pytest.mark.parametrize("change", ["paused", "stopped", "frozen"])

@@ -27,7 +27,17 @@ from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty, Repository
 from mirrors.queries.metaranges import remembered
 from mirrors.transitions import duties as mirror_duties
 from spark_jobs.check.job import check_batch
-from tests.fakes import BulkStandIn, EmptyPlace, FakeLakeFS, FakeMover, FakeStore, Lake, check_plainly, replicate
+from tests.fakes import (
+    BulkStandIn,
+    EmptyPlace,
+    FakeLakeFS,
+    FakeMover,
+    FakeReplication,
+    FakeStore,
+    Lake,
+    check_plainly,
+    replicate,
+)
 
 NAMESPACE = "s3://dst/lake"
 
@@ -41,6 +51,7 @@ class Deployment:
         self.local_cache = LocalCache(folder, 64_000_000)
         self.us_store, self.eu_store, self.ap_store = FakeStore(), FakeStore(), FakeStore()
         self.lake = Lake(self.us, self.us_store)
+        self.replication = FakeReplication(self.us_store)
         self.checked: list[tuple[str, list[str]]] = []
         self.check_error: Exception | None = None
         self.small_checks = False
@@ -228,6 +239,7 @@ def one_by_one() -> Iterator[None]:
         mock.patch("jobs.concurrent_calls.ThreadPoolExecutor", OneByOne),
         mock.patch("spark_jobs.check.job.ThreadPoolExecutor", OneByOne),
         mock.patch("spark_jobs.check.bring.ThreadPoolExecutor", OneByOne),
+        mock.patch("mirroring.native_replication.ThreadPoolExecutor", OneByOne),
     ):
         yield
 
@@ -253,6 +265,7 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("deployment.wiring.clients.quick_objects", made.objects),
             mock.patch("deployment.wiring.clients.local_cache", lambda: made.local_cache),
             mock.patch("deployment.wiring.clients.bulk_objects", lambda region: BulkStandIn(made.objects(region))),
+            mock.patch("deployment.wiring.clients.replication", lambda region: made.replication),
             mock.patch("deployment.wiring.clients.quick_export_store", made.quick_export_store),
             mock.patch("deployment.wiring.check_jobs.run_check", made.run_check),
             mock.patch("deployment.wiring.check_jobs.check_small", made.check_small),

@@ -21,6 +21,7 @@ from core.mirroring.explain import blocker_text, branch, mirror, standing
 from core.mirroring.object_check import Reason
 from core.mirroring.promotion import Why
 from core.mirroring.states import Stage, State
+from core.replication.causes import Cause
 from lakemirror.app import lakemirror
 from mirrors.models import MirrorDuty
 from mirrors.preflight.checks import preflight
@@ -104,6 +105,11 @@ def test_every_reason_has_a_row(code: str) -> None:
 @pytest.mark.parametrize("code", sorted(LACKS))
 def test_whatever_a_commit_lacks_has_a_row(code: str) -> None:
     assert has("What a commit lacks", code)
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_every_cause_of_replication_has_a_row(cause: Cause) -> None:
+    assert has("Why replication has not brought it", cause)
 
 
 def test_every_reason_of_a_blocker_is_told() -> None:

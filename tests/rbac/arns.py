@@ -7,7 +7,3 @@ from core.access.policies import repository_arn
 
 def tag_arn(repository: str, tag: str) -> str:
     return f"{repository_arn(repository)}/tag/{tag}"
-
-
-def object_arn(repository: str, path: str) -> str:
-    return f"{repository_arn(repository)}/object/{path}"

@@ -121,6 +121,8 @@ mirrors.see mirrors.unreplicated: POST mirror_unreplicated
 mirrors.waive: POST api-waivers, DELETE api-waiver
 mirrors.see mirrors.waive: GET commit_waive, POST commit_waive, POST waiver_withdraw
 mirrors.reset: POST api-reset-branch
+objects.locate: GET api-locate
+some-mirror objects.locate: POST locate
 mirrors.see mirrors.reset: POST branch_reset
 
 exports.see: GET api-export, GET api-export-status, GET api-export-runs, GET api-export-skipped
@@ -155,7 +157,9 @@ def calls() -> dict[str, frozenset[str]]:
     return found
 
 
-VIEWS = frozenset({SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "exports.see", "installations.see", OWN_KEYS})
+VIEWS = frozenset(
+    {SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "exports.see", "installations.see", "objects.locate", OWN_KEYS}
+)
 RUNS_MIRRORS = frozenset(
     {"mirrors.pause", "mirrors.sync", "mirrors.validate", "mirrors.services.repair", "mirrors.unreplicated"}
 )
@@ -165,7 +169,10 @@ MAY: dict[str, frozenset[str]] = {
     "viewer": VIEWS,
     "operator": VIEWS | RUNS_MIRRORS | RUNS_EXPORTS | {"exports.pause", "alerts.answer", "maintenance.manage"},
     # lakeFS's fs:CreateCommit, of which running an export is a part, and its fs:DeleteRepository.
-    "replicator": frozenset({SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "mirrors.delete", "exports.see"}) | RUNS_EXPORTS,
+    "replicator": frozenset(
+        {SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "mirrors.delete", "exports.see", "objects.locate"}
+    )
+    | RUNS_EXPORTS,
     "viewer-of-this": frozenset({SOME_MIRROR, "mirrors.see"}),
     "operator-of-this": RUNS_MIRRORS | {SOME_MIRROR, "mirrors.see", "alerts.answer"},
     "operator-of-another": frozenset({SOME_MIRROR, "alerts.answer"}),

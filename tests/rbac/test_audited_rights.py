@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = (
-    *sorted((ROOT / "mirrors" / "services").glob("*.py")),
+    *sorted((ROOT / "mirrors" / "services").rglob("*.py")),
     *sorted((ROOT / "exports" / "services").glob("*.py")),
     ROOT / "installations" / "services.py",
     ROOT / "notifications" / "channels" / "services.py",

@@ -10,14 +10,14 @@ from django.test import Client
 
 from audit.models import AuditEvent
 from core.access.documents import allow, policy_document
-from core.access.policies import branch_arn, evaluate, namespace_arn, parse_policy, repository_arn
+from core.access.policies import branch_arn, evaluate, namespace_arn, object_arn, parse_policy, repository_arn
 from core.errors import Invalid
 from rbac import services
 from rbac.models import Policy, User
 from rbac.services import builtin
 from rbac.services.builtin_updates import old_policies
 from rbac.services.policy_warnings import warnings_of
-from tests.rbac.arns import object_arn, tag_arn
+from tests.rbac.arns import tag_arn
 
 SOURCE, MIRROR, NAMESPACE = "lake", "lake-eu", "s3://lake-eu-west-1/lake"
 
@@ -225,7 +225,7 @@ def test_a_draft_is_warned_of_what_it_would_not_do(action: str, resource: str, w
 @pytest.mark.parametrize(
     ("action", "resource"),
     [
-        ("fs:ReadObject", repository_arn("lake")),  # lakeFS's alone
+        ("fs:ReadObject", object_arn("lake", "a")),
         ("fs:Read*", "*"),
         ("fs:ReadBranch", branch_arn("lake", "*")),
         ("fs:ReadBranch", repository_arn("lake*")),

@@ -16,6 +16,7 @@ from core.access.policies import (
     branch_arn,
     evaluate,
     namespace_arn,
+    object_arn,
     parse_policy,
     repository_arn,
 )
@@ -27,7 +28,7 @@ from rbac.models import User
 from rbac.services import builtin
 from tests.fakes import FakeLakeFS
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment
-from tests.rbac.arns import object_arn, tag_arn
+from tests.rbac.arns import tag_arn
 
 pytestmark = pytest.mark.django_db
 Rights = list[tuple[str, str]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.mirroring.facts import CommitFacts, Thing, Waiting, Waived
+from core.replication.causes import Cause
 from core.text.phrases import Phrase, code, count, say, sentence, sentences, short
 
 NOUNS = {
@@ -185,6 +186,8 @@ def _of_things(commit: CommitFacts, region: str, source_region: str) -> Lack:
     advice = sentence(reason.advice.format(region=region, source=source_region))
     if commit.managed and is_copied(reason_of(worst)):
         advice = _copied(worst, source_region)
+    elif worst.cause not in ("", Cause.NOT_TOLD):
+        advice = sentences(sentence(worst.cause_told), sentence(worst.cause_advice) if worst.cause_advice else say())
     return Lack(f"{worst.kind}_{reason_of(worst).replace('-', '_')}", brief, clause, advice)
 
 

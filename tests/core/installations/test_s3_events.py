@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 import pytest
 
 from core.errors import Invalid
-from core.installations.s3_events import arrived_objects, relative_key
+from core.installations.s3_events import CopyTold, arrived_objects, copies_told, relative_key
 
 
 def record(key: str, bucket: str = "dst", event: str = "ObjectCreated:Put") -> dict[str, Any]:
@@ -101,3 +101,28 @@ def test_other_json_is_refused(body: Any) -> None:
 )
 def test_keys_are_told_apart_by_whole_names(key: str, prefix: str, inside: str | None) -> None:
     assert relative_key(key, prefix) == inside
+
+
+def copying(event: str, key: str = "lake/a", **details: str) -> dict[str, Any]:
+    return record(key, "src", event) | ({"replicationEventData": details} if details else {})
+
+
+def test_what_the_source_s_store_says_of_copies_is_no_arrival() -> None:
+    body = {"Records": [copying("s3:Replication:OperationCompletedReplication"), record("lake/b", "src")]}
+    assert arrived_objects(body) == {("src", "lake/b")}
+    assert copies_told(body) == [CopyTold("src", "lake/a", failed=False)]
+
+
+def test_a_failure_has_the_store_s_reason_and_the_bucket_that_it_was_for() -> None:
+    details = {"destinationBucket": "arn:aws:s3:::dst", "failureReason": "DstKmsKeyNotFound"}
+    [told] = copies_told({"Records": [copying("Replication:OperationFailedReplication", **details)]})
+    assert told == CopyTold("src", "lake/a", failed=True, reason="DstKmsKeyNotFound", destination="dst")
+    wrong = {"destinationBucket": "dst\0", "failureReason": "x" * 500}
+    [told] = copies_told({"Records": [copying("Replication:OperationFailedReplication", **wrong)]})
+    assert (told.reason, told.destination) == ("", "")
+
+
+def test_other_events_of_copying_tell_nothing() -> None:
+    events = ("Replication:OperationNotTracked", "Replication:OperationMissedThreshold", "ObjectCreated:Put")
+    assert copies_told({"Records": [copying(event) for event in events]}) == []
+    assert arrived_objects({"Records": [copying(events[0])]}) == set()

@@ -66,6 +66,9 @@ def test_each_thing_is_told_with_its_place_reason_and_age(api: Api, main: Line) 
         "reason": "missing",
         "detail": "",
         "gone_at_source": False,
+        "cause": None,
+        "cause_message": None,
+        "cause_fix": None,
         "damage": False,
         "holder_kind": "range",
         "holder": row.holder_id,
@@ -317,3 +320,14 @@ def _promoted_after_a_retry(api: Api, lm: Deployment) -> None:
     lm.work(1, look=False)
     assert lm.head() == commit
     assert MirrorCommit.objects.get(commit=Commit.objects.get(sha=commit)).data == "complete"
+
+
+def test_what_replication_has_not_brought_is_found_by_its_cause(api: Api, main: Line) -> None:
+    told = {"cause": "NoRule", "cause_told": "no rule brings it", "cause_advice": "Add a rule"}
+    Blocker.objects.filter(path="orders/1.csv").update(**told)
+    [row] = asked(api, "cause=NoRule")["results"]
+    assert (row["cause"], row["cause_message"], row["cause_fix"]) == ("NoRule", "no rule brings it", "Add a rule")
+    groups = {group["cause"]: group["blockers"] for group in asked(api, "group_by=cause")["results"]}
+    assert groups["NoRule"] == 1
+    assert None in groups, "of the others nobody knows"
+    assert api.call("GET", f"{MIRRORS}/lake-eu/blockers?cause=Weather")[0] == 400

@@ -14,7 +14,8 @@ from django.test import Client
 
 from deployment import config
 from jobs.models import Duty
-from mirrors.models import Blocker
+from mirrors.models import Blocker, ReplicationFailure
+from mirrors.transitions.blockers import address_hash
 from tests.core.installations.test_s3_events import record
 from tests.mirrors.harness import Deployment, deployment
 
@@ -146,3 +147,62 @@ def test_what_is_no_notification_is_a_400(lm: Deployment, body: str) -> None:
 
 def test_a_body_without_end_is_a_413(lm: Deployment) -> None:
     assert deliver(told(*(f"lake/{number:0900}" for number in range(700))))[0] == 413
+
+
+# --- what the source's store tells of its copies ----------------------------------------------------------------------
+
+
+def copied(event: str, *keys: str, **details: str) -> dict[str, Any]:
+    return {"Records": [record(quote_plus(key), "src", event) | {"replicationEventData": details} for key in keys]}
+
+
+DONE, FAILED = "s3:Replication:OperationCompletedReplication", "s3:Replication:OperationFailedReplication"
+
+
+def missing_one(lm: Deployment) -> tuple[str, str]:
+    """A commit and the address that its mirror waits for."""
+    commit = lm.lake.commit(files={"a b": b"1", "c": b"2"})
+    held = lm.lake.address_of(commit, "a b")
+    lm.arrive(held)
+    lm.work()
+    rest()
+    return commit, held
+
+
+def test_a_copy_that_the_source_completed_is_looked_for_at_the_mirror(lm: Deployment) -> None:
+    commit, held = missing_one(lm)
+    lm.arrive()
+    assert deliver(copied(DONE, f"lake/{held}"), "us-east-1") == (202, "checking 1 missing file now")
+    assert is_due()
+    lm.work(look=False)
+    assert lm.head() == commit
+
+
+def test_the_reason_of_a_failed_copy_is_kept_until_it_is_done(lm: Deployment) -> None:
+    _, held = missing_one(lm)
+    Blocker.objects.update(cause="Pending", cause_at=datetime.now(UTC))
+    gone = {"failureReason": "DstBucketNotFound", "destinationBucket": "arn:aws:s3:::dst"}
+    for _ in range(2):
+        assert deliver(copied(FAILED, f"lake/{held}", **gone), "us-east-1") == (202, "checking 0 missing files now")
+    failure = ReplicationFailure.objects.get(address_hash=address_hash(held))
+    assert (failure.bucket, failure.reason) == ("dst", "DstBucketNotFound")
+    assert Blocker.objects.get().cause_at is None, "the store is asked again at once"
+    deliver(copied(DONE, f"lake/{held}"), "us-east-1")
+    assert not ReplicationFailure.objects.filter(address_hash=address_hash(held)).exists()
+
+
+def test_failures_of_other_places_are_nobody_s_and_older_ones_go(lm: Deployment) -> None:
+    _, held = missing_one(lm)
+    deliver(copied(FAILED, "elsewhere/x"), "us-east-1")
+    deliver(copied(FAILED, f"lake/{held}"), "eu-west-1")
+    assert not ReplicationFailure.objects.exists()
+    deliver(copied(FAILED, "lake/old"), "us-east-1")
+    ReplicationFailure.objects.update(at=datetime.now(UTC) - timedelta(hours=25))
+    deliver(copied(FAILED, f"lake/{held}"), "us-east-1")
+    assert address_hash("old") not in ReplicationFailure.objects.values_list("address_hash", flat=True)
+
+
+def test_a_copy_to_another_bucket_is_not_looked_for(lm: Deployment) -> None:
+    _, held = missing_one(lm)
+    other = copied(DONE, f"lake/{held}", destinationBucket="arn:aws:s3:::another")
+    assert deliver(other, "us-east-1")[1] == "checking 0 missing files now"

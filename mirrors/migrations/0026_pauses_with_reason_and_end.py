@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('mirrors', '0023_rates'),
+        ('mirrors', '0025_objects_per_second'),
     ]
 
     operations = [

@@ -1,0 +1,159 @@
+"""Where can I read this? An address of an object of a commit, in a region that has it now.
+
+What a commit names is found by its own files, whose ids prove them, so it makes no difference which region gives them.
+That the object is there is asked now, of each store that may have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from audit.verbs import Verb
+from core.access.policies import object_arn
+from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
+from core.locating import USUAL_SECONDS, Located, Tried, check_question, turn_of
+from core.text.phrases import SHORT_ID
+from deployment import config
+from deployment.wiring import clients, region_settings
+from installations import contact
+from mirrors.models import Mirror, Repository
+from mirrors.services.locate.entries import Holder, Named, named_at
+from mirrors.services.locate.places import Place, Seen, looked_at, places_of
+from mirrors.services.locate.refs import Resolved, heads_named, resolve
+from rbac import services as rbac
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for: an object of a commit, and the repositories that may have it."""
+
+    source: Repository
+    mirrors: Sequence[Mirror]
+    ref: str
+    path: str
+    resolved: Resolved
+    holders: Sequence[Holder]
+    named: Named
+
+    @property
+    def commit(self) -> str:
+        """Its commit as messages name it."""
+        return self.resolved.sha[:SHORT_ID]
+
+
+def object_locate(
+    *,
+    actor: Any,
+    repository: str,
+    source_region: str,
+    ref: str,
+    path: str,
+    prefer: str = "",
+    seconds: int = USUAL_SECONDS,
+) -> Located:
+    """An address, good for `seconds`, by which an object can be read now; it is written down who asked, never the
+    address. By order: the preferred region, this deployment's own, one where a check has found it, any other.
+
+    Raises Denied; Invalid; NotFound: no mirror is of such a repository, or it has no such ref, or that no such path;
+    Conflict: only an archive has it, or there is only another commit's object at that path; Unreachable: nobody who has
+    it, or could tell what the ref names, can be asked.
+    """
+    right = ("fs:ReadObject", object_arn(repository, path))
+    rbac.require(actor, right)
+    check_question(ref, path, seconds)
+    if prefer and prefer not in region_settings.names():
+        raise Invalid(f"prefer: there is no region '{prefer[:80]}'", field="prefer")
+    wanted = _wanted(repository, source_region, ref, path)
+    located = _read_at(wanted, actor, prefer, seconds)
+    after = {"ref": ref, "commit": located.commit, "path": path, "region": located.region}
+    rbac.audit(actor=actor, right=right, verb=Verb.LOCATE, subject=f"repository/{repository}", after=after)
+    return located
+
+
+def _wanted(repository: str, source_region: str, ref: str, path: str) -> Wanted:
+    source = Repository.objects.filter(region=source_region, name=repository).first()
+    mirrors = list(Mirror.objects.live().filter(source=source).order_by("name")) if source else []
+    if source is None or not mirrors:
+        raise NotFound(f"nobody mirrors a repository '{repository[:80]}' of {source_region}")
+    resolved = resolve(source, ref)
+    own = Holder(source.region, source.namespace)
+    holders = _in_turn([own, *(Holder(mirror.region, mirror.namespace) for mirror in mirrors)])
+    named = named_at(holders, resolved.metarange_id, path)
+    if named is None:
+        since = f", where a mirror was last promoted to: {resolved.away}" if resolved.away else ""
+        raise NotFound(f"{ref[:80]} of {repository} has no '{path[:200]}' (in {resolved.sha[:SHORT_ID]}{since})")
+    return Wanted(source, mirrors, ref, path, resolved, holders, named)
+
+
+def _in_turn(holders: Sequence[Holder]) -> list[Holder]:
+    """Those that are known not to answer last, this deployment's own region first."""
+    silent, home = {outage.region for outage in contact.outages()}, config.current().region
+    return sorted(holders, key=lambda holder: (holder.region in silent, holder.region != home))
+
+
+def _read_at(wanted: Wanted, actor: Any, prefer: str, seconds: int) -> Located:
+    """The first place that has it. Raises what `_why_not` gives."""
+    places = places_of(wanted.source, wanted.mirrors, wanted.named, wanted.path, actor)
+    covered, home = {place.region for place in places if place.covered}, config.current().region
+    places.sort(key=lambda place: turn_of(place.region, prefer=prefer, home=home, covered=covered))
+    seen = looked_at(places, wanted.named)
+    tried = [Tried(wanted.source.region, wanted.resolved.away)] if wanted.resolved.away else []
+    for place, one in zip(places, seen, strict=True):
+        if one.why:
+            tried.append(Tried(place.region, one.why))
+            continue
+        try:
+            return _located(wanted, place, seconds, tried)
+        except LakeMirrorError as error:
+            tried.append(Tried(place.region, str(error)))
+    raise _why_not(wanted, places, seen, tried)
+
+
+def _located(wanted: Wanted, place: Place, seconds: int, tried: Sequence[Tried]) -> Located:
+    signed = clients.quick_objects(place.region).presigned(place.uri, seconds)
+    return Located(
+        url=signed.url,
+        expires_at=signed.expires_at,
+        region=place.region,
+        address=place.uri,
+        size=wanted.named.size,
+        etag=wanted.named.etag,
+        commit=wanted.resolved.sha,
+        fresh=wanted.resolved.fresh,
+        tried=tuple(tried),
+    )
+
+
+def _why_not(wanted: Wanted, places: Sequence[Place], seen: Sequence[Seen], tried: Sequence[Tried]) -> LakeMirrorError:
+    """What is told where no region gives it."""
+    for place, one in zip(places, seen, strict=True):
+        if one.archived:
+            return Conflict(
+                f"{place.region} has it in {one.archived}, where nobody can read it",
+                hint="Have it restored in that store, then ask again",
+            )
+    for mirror, sha in _others(wanted):
+        return Conflict(
+            f"'{wanted.path[:200]}' is another object in {sha[:SHORT_ID]}, which {mirror.region} shows as "
+            f"{wanted.ref[:80]}, than in {wanted.commit}, and no region gives that one now",
+            hint=f"Ask for ref={sha} if the earlier one will do",
+        )
+    why = "; ".join(f"{one.region}: {one.why}" for one in tried)
+    return Unreachable(f"no region gives '{wanted.path[:200]}' of {wanted.commit} now ({why})")
+
+
+def _others(wanted: Wanted) -> list[tuple[Mirror, str]]:
+    """Mirrors whose ref of that name stands at a commit that has another object at the path."""
+    found = []
+    for mirror, commit in heads_named(wanted.source, wanted.ref):
+        if commit.sha == wanted.resolved.sha:
+            continue
+        try:
+            named = named_at(wanted.holders, commit.metarange_id, wanted.path)
+        except Unreachable:
+            continue  # nobody can tell what that one has: it is no reason for an answer
+        if named is not None and named.address != wanted.named.address:
+            found.append((mirror, commit.sha))
+    return found
