@@ -10,7 +10,19 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from lakemirror.catch_up import ASIDE
-from lakemirror.output.formatting import UNKNOWN, ago, between, clean, clock, count, length, short, size, until
+from lakemirror.output.formatting import (
+    UNKNOWN,
+    ago,
+    between,
+    clean,
+    clock,
+    count,
+    labels_of,
+    length,
+    short,
+    size,
+    until,
+)
 from lakemirror.output.rendering import facts, line, listed, severity, state, table
 
 # --- mirrors --------------------------------------------------------------------------------------------------------
@@ -73,11 +85,6 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
     rows = [_branch_row(branch, as_of) for branch in mirror["branches"]]
     branches: list[RenderableType] = ["", table(columns, rows)] if rows else []
     return Group(mirror_standing(mirror), "", facts(figures), *branches, "", line(f"As of {clock(as_of)} UTC"))
-
-
-def labels_of(mirror: dict[str, Any]) -> str:
-    """Its labels, as they are typed."""
-    return ", ".join(f"{key}={value}" if value else key for key, value in sorted(mirror["labels"].items()))
 
 
 def _copied_by(mirror: dict[str, Any]) -> str:

@@ -376,11 +376,6 @@ def _limit(body: Mapping[str, Any], name: str, least: int, most: int) -> int | N
     return None if body.get(name) is None else _within(body, name, least, most)
 
 
-def _limit(body: Mapping[str, Any]) -> int | None:
-    name = "copy_bytes_per_second"
-    return None if body.get(name) is None else _within(body, name, LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND)
-
-
 def _share(body: Mapping[str, Any], name: str) -> float:
     value: float = _field(body, name, float)
     if not 0 < value <= 1:

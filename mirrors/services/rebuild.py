@@ -192,12 +192,13 @@ def _check_books(descriptor: Descriptor) -> None:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def _copying(descriptor: Descriptor) -> dict[str, Any]:
+def _copying_and_labels(descriptor: Descriptor) -> dict[str, Any]:
     return {
         "object_replication": descriptor.object_replication,
         "copying_paused": descriptor.copying_paused,
         "copy_workers": descriptor.copy_workers,
         "copy_bytes_per_second": descriptor.copy_bytes_per_second,
+        "labels": dict(descriptor.labels),
         "copy_objects_per_second": descriptor.copy_objects_per_second,
     }
 
@@ -224,8 +225,7 @@ def _make(actor: str, destination: Destination) -> None:
         first_sync=descriptor.first_sync,
         tags=descriptor.tags,
         rpo_seconds=descriptor.rpo_seconds,
-        labels=dict(descriptor.labels),
-        **_copying(descriptor),
+        **_copying_and_labels(descriptor),
         pinned_creation_date=descriptor.creation_date,
         destination_looked_at=clock.now(),
     )
