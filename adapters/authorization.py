@@ -34,7 +34,7 @@ class AuthorizationAPI:
             return None
         name, secret = credentials.get("user_name"), credentials.get("secret_access_key")
         if not (isinstance(name, str) and isinstance(secret, str) and name and secret):
-            raise self._wrong("gave a key without user_name or secret_access_key")
+            raise self._wrong("returned a key without user_name or secret_access_key")
         return name, secret
 
     def policies_of(self, user: str) -> list[Any]:
@@ -45,13 +45,13 @@ class AuthorizationAPI:
             query = urlencode({"effective": "true", "amount": _PAGE, "after": after})
             page = self._get(f"auth/users/{quote(user, safe='')}/policies?{query}")
             if page is None or not isinstance(page.get("results"), list):
-                raise self._wrong(f"gave no policies of {user!r}")
+                raise self._wrong(f"returned no policies of {user!r}")
             results += page["results"]
             pagination = page.get("pagination")
             if not isinstance(pagination, dict) or not pagination.get("has_more"):
                 return results
             after = str(pagination.get("next_offset", ""))
-        raise self._wrong(f"gave more than {_PAGE * _MOST_PAGES} policies of {user!r}")
+        raise self._wrong(f"returned more than {_PAGE * _MOST_PAGES} policies of {user!r}")
 
     def _get(self, path: str) -> Mapping[str, Any] | None:
         """What is there; None where there is nothing."""
@@ -62,7 +62,7 @@ class AuthorizationAPI:
         return f"the authorization service at {self._url}"
 
     def _wrong(self, what: str) -> Unreachable:
-        return Unreachable(f"{self._name} {what}", hint="Nobody is let in by it until that is put right")
+        return Unreachable(f"{self._name} {what}", hint="No one can sign in through it until this is fixed")
 
 
 def user_at(url: str, key_id: str, secret: str) -> tuple[str, int] | None:
@@ -76,10 +76,10 @@ def user_at(url: str, key_id: str, secret: str) -> tuple[str, int] | None:
     user = answer.get("user")
     name = user.get("id") if isinstance(user, dict) else None
     if not isinstance(name, str) or not name:
-        raise Unreachable(f"{who} gave no name of its user")
+        raise Unreachable(f"{who} returned no user name")
     made = user.get("creation_date", 0) if isinstance(user, dict) else 0
     if type(made) is not int:
-        raise Unreachable(f"{who} gave no date of its user")
+        raise Unreachable(f"{who} returned no creation date of the user")
     return name, made
 
 
@@ -92,11 +92,11 @@ def _get(url: str, headers: Mapping[str, str], *, nothing: int, who: str) -> Map
     if answer.status == nothing:
         return None
     if answer.status != 200:
-        raise Unreachable(f"{who} answered {answer.status}", hint="Nobody is let in by it until that is put right")
+        raise Unreachable(f"{who} answered {answer.status}", hint="No one can sign in through it until this is fixed")
     try:
         content = json.loads(answer.data)
     except ValueError as error:
-        raise Unreachable(f"{who} answered something that is no JSON") from error
+        raise Unreachable(f"{who} returned something that is not JSON") from error
     if not isinstance(content, dict):
-        raise Unreachable(f"{who} answered JSON of another form")
+        raise Unreachable(f"{who} returned unexpected JSON")
     return content

@@ -56,9 +56,9 @@ _BY_STATUS: dict[int, type[LakeMirrorError]] = {
 }
 
 _HINTS = {
-    401: "That lakeFS refuses the key {key}: once it is let in again there, work goes on by itself; another key is "
-    "given on the page of installations, or as source_lakefs_access_key_id with its secret and a restart",
-    403: "The user of the key {key} may not do that there: grant it {right}, and work goes on by itself",
+    401: "That lakeFS refuses the key {key}. Work continues by itself once lakeFS accepts it. To use another key, "
+    "change it on the Installations page, or set source_lakefs_access_key_id with its secret and restart",
+    403: "Grant the user of the key {key} {right} there. Work then continues by itself",
 }
 
 # What is acted upon for good when lakeFS says it: a proxy's own 404 page must not pass for it.
@@ -226,7 +226,7 @@ class LakeFSAdapter:
         try:
             return self._create(what, self._internal.create_commit_record, repository, creation)
         except Invalid as error:
-            raise Corrupt(error.message, hint="The source's record does not give the id that it claims") from error
+            raise Corrupt(error.message, hint="The source's record does not match its id") from error
 
     # Forced moves: sent once, never repeated here
 
@@ -253,7 +253,7 @@ class LakeFSAdapter:
 
     def has_uncommitted(self, repository: str, branch: str) -> bool:
         """Whether readers of the branch see more than its head."""
-        what = f"look for uncommitted changes on {branch} of {repository}"
+        what = f"check for uncommitted changes on {branch} of {repository}"
         answer = self._read(what, self._branches.diff_branch, repository, branch, amount=1)
         return bool(answer.results)
 
@@ -321,7 +321,7 @@ class LakeFSAdapter:
             kind = NotSent if isinstance(cause, _NO_CONNECTION) else Unreachable
             raise kind(f"{self.url} did not answer: {what} ({type(error).__name__})") from error
         except (ValueError, TypeError) as error:
-            raise RemoteFailure(f"{self.url} gave an answer that is not lakeFS's: {what}") from error
+            raise RemoteFailure(f"{self.url} gave an answer that is not from lakeFS: {what}") from error
 
     def _without_secrets(self, error: LakeMirrorError) -> LakeMirrorError:
         """What is in front of a lakeFS may repeat our headers in its answer, which people would then read."""

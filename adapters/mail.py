@@ -43,18 +43,20 @@ def send(server: MailServer, password: str, mail: EmailMessage, *, private: bool
     except ssl.SSLCertVerificationError as error:
         raise Unreachable(f"the certificate of {server.host} is not trusted: {error.verify_message}") from None
     except smtplib.SMTPAuthenticationError as error:
-        hint = "Check user name and password; many providers want a password made for apps"
-        raise Unreachable(f"{server.host} refuses the user name or the password: {_said(error)}", hint=hint) from None
+        hint = "Check user name and password; many providers require an app password"
+        raise Unreachable(f"{server.host} refuses the user name or password: {_said(error)}", hint=hint) from None
     except smtplib.SMTPNotSupportedError as error:
         raise Unreachable(
-            f"{server.host} lacks what is needed: {error}", hint="Try another kind of encryption"
+            f"{server.host} does not support this: {error}", hint="Try another kind of encryption"
         ) from None
     except smtplib.SMTPResponseException as error:
-        raise Unreachable(f"{server.host} does not take the mail: {_said(error)}") from None
+        raise Unreachable(f"{server.host} refuses the message: {_said(error)}") from None
     except smtplib.SMTPRecipientsRefused as error:
         raise Unreachable(f"{server.host} refuses {_refusals(error.recipients)}") from None
     except (OSError, smtplib.SMTPException, ValueError) as error:
-        raise Unreachable(f"{server.host} did not answer within {SECONDS:.0f} s or broke off ({word(error)})") from None
+        raise Unreachable(
+            f"{server.host} did not answer within {SECONDS:.0f} s, or closed the connection ({word(error)})"
+        ) from None
 
 
 def _handed_in(smtp: _Smtp, server: MailServer, password: str, mail: EmailMessage, context: ssl.SSLContext) -> str:

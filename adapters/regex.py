@@ -49,7 +49,7 @@ def _compiled(pattern: str, number: int, field: str) -> Any:
         words, part = _words_and_part(error)
         at = _position(pattern, words, part)
         where = f", at character {at + 1} ('{pattern[at : at + max(1, len(part))][:20]}')" if at >= 0 else ""
-        message = f"pattern {number}, '{pattern[:200]}', is no RE2 pattern: {words}{where}"
+        message = f"pattern {number}, '{pattern[:200]}', is not a valid RE2 expression: {words}{where}"
         raise Invalid(message, field=field, hint=instead(words, pattern[at:] if at >= 0 else part)) from None
 
 

@@ -67,7 +67,7 @@ def connect(host: str, port: int, *, private: bool, until: Limit) -> socket.sock
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     allowed = [one for one in found if private or is_public(str(one[4][0]))]
     if not allowed:
-        raise Denied(f"{host} leads to {found[0][4][0]}, an address of a private network", hint=PRIVATE_HINT)
+        raise Denied(f"{host} resolves to {found[0][4][0]}, an address of a private network", hint=PRIVATE_HINT)
     problem: OSError | None = None
     for family, kind, protocol, _, address in allowed:
         left = until.seconds_left()

@@ -56,7 +56,9 @@ def _call(method: str, url: str, body: bytes | None, headers: Mapping[str, str],
         except ssl.SSLCertVerificationError as error:
             raise Unreachable(f"the certificate of {host} is not trusted: {error.verify_message}") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise Unreachable(f"{host} did not answer within {SECONDS:.0f} s or broke off ({word(error)})") from None
+            raise Unreachable(
+                f"{host} did not answer within {SECONDS:.0f} s, or closed the connection ({word(error)})"
+            ) from None
         finally:
             connection.close()
 

@@ -20,7 +20,7 @@ EVENTS, CHECKPOINTS = AuditEvent._meta.db_table, AuditCheckpoint._meta.db_table
 NAMES = ("audit_is_not_changed", "audit_is_not_deleted", "checkpoint_is_not_changed", "checkpoint_is_not_deleted")
 _NOT_CHANGED, _NOT_DELETED, _POINT_NOT_CHANGED, _POINT_NOT_DELETED = NAMES
 _EMPTIED = "audit_is_not_emptied"
-TOLD = "the audit can only be added to"
+TOLD = "audit events can only be added"
 _PLACE = ("number", "digest")
 _SEALED = f"(SELECT COALESCE(MAX(number), 0) FROM {CHECKPOINTS})"
 _IS_SEALED = f"OLD.number IS NOT NULL AND OLD.number <= {_SEALED}"

@@ -47,7 +47,7 @@ def seal(*, before: datetime, out: Path, actor: Any) -> AuditCheckpoint | None:
     chain.append_waiting()
     remove_sealed()
     if wrong := verify.verify().wrong:
-        raise Conflict(f"nothing was sealed, for the chain is broken: {wrong}")
+        raise Conflict(f"nothing was sealed: the chain is broken: {wrong}")
     start, end = verify.start_of_chain(), _last_before(before)
     if end.number <= start.number:
         return None
@@ -72,7 +72,7 @@ def _last_before(before: datetime) -> ChainPosition:
 def _write(out: Path, start: ChainPosition, end: ChainPosition) -> str:
     """Write the file whole or not at all; gives its digest."""
     if out.exists():
-        raise Conflict(f"{out} is there already: name another file", field="out")
+        raise Conflict(f"{out} exists already: choose another file", field="out")
     part = out.with_name(f"{out.name}.part")
     try:
         with part.open("w", encoding="ascii", newline="\n") as file:
@@ -81,7 +81,7 @@ def _write(out: Path, start: ChainPosition, end: ChainPosition) -> str:
             os.fsync(file.fileno())
         result, header = verify_file(part)
         if result.wrong or result.place != end:
-            raise Conflict(f"nothing was sealed: read back, {part} is wrong: {result.wrong or header}")
+            raise Conflict(f"nothing was sealed: {part} could not be verified: {result.wrong or header}")
         digest = _digest_of(part)
         os.link(part, out)  # refused if somebody made it meanwhile
         part.unlink()
@@ -110,7 +110,7 @@ def verify_file(path: Path, noted: ChainPosition | None = None) -> tuple[Found, 
         raise Invalid(f"{path} can't be read: {error}", field="file") from error
     end = ChainPosition(header.last, header.digest)
     if not result.wrong and result.place != end:
-        result = Found(result.place, f"event {result.place.number + 1} is missing: the file goes on to {header.last}")
+        result = Found(result.place, f"event {result.place.number + 1} is missing: the file goes up to {header.last}")
     return result, header
 
 
@@ -120,7 +120,7 @@ def against_checkpoint(path: Path, header: Header) -> str:
     if point is None:
         return f"no checkpoint here ends with event {header.last}"
     if (point.first, point.previous, point.digest) != (header.first, header.previous, header.digest):
-        return f"the checkpoint at event {header.last} names other events"
+        return f"the checkpoint at event {header.last} covers other events"
     return "" if point.file_digest == _digest_of(path) else "its bytes are not those that were sealed"
 
 
@@ -128,7 +128,7 @@ def _header(line: str, path: Path) -> Header:
     try:
         header = Header(**json.loads(line))
     except (ValueError, TypeError) as error:
-        raise Invalid(f"{path} is no file of sealed events", field="file") from error
+        raise Invalid(f"{path} is not a file of sealed events", field="file") from error
     if header.lakemirror_audit != FORMAT or not isinstance(header.first, int):
         raise Invalid(f"{path} is a file of sealed events of another version", field="file")
     return header
@@ -165,7 +165,7 @@ def _checkpoint(out: Path, start: ChainPosition, end: ChainPosition, file_digest
     """The chain's lock is held, so that two who seal at once don't write checkpoints that overlap."""
     AuditChain.objects.select_for_update().get(pk=1)
     if verify.start_of_chain() != start:
-        raise Conflict(f"somebody else has sealed events meanwhile: {out} is of no use")
+        raise Conflict(f"events were sealed by somebody else meanwhile: discard {out}")
     point: AuditCheckpoint = AuditCheckpoint.objects.create(
         number=end.number,
         digest=end.digest,

@@ -51,7 +51,7 @@ def asked_for(given: Mapping[str, str]) -> AuditQuery:
         if len(named[name]) > most:
             raise Invalid(f"has more than {most} characters", field=name)
     if named["refused"] not in ("", "true"):
-        raise Invalid("expected true, or leave it out", field="refused")
+        raise Invalid("must be true or left out", field="refused")
     return AuditQuery(
         named["actor"],
         named["action"],
@@ -70,7 +70,7 @@ def time_of(given: str, field: str, *, of_a_day: timedelta = timedelta(0)) -> da
         at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
         return at + of_a_day if len(given) == len("2026-01-31") else at
     except (ValueError, OverflowError) as error:
-        text = f"'{given[:40]}' is no time: write 2026-01-31, or 2026-01-31T12:00:00Z"
+        text = f"'{given[:40]}' is not a time: use 2026-01-31 or 2026-01-31T12:00:00Z"
         raise Invalid(text, field=field) from error
 
 

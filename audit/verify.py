@@ -88,9 +88,9 @@ def _wrong(before: ChainPosition, row: dict[str, Any], noted: ChainPosition | No
     if row["number"] != number:
         return f"event {number} is missing: event {row['number']} follows event {before.number}"
     if not hmac.compare_digest(row["digest"], chain.digest_of(before.digest, row)):
-        return f"event {number} (row {row['id']}) was changed, or stands in the place of another"
+        return f"event {number} (row {row['id']}) was changed or replaced"
     if noted and noted.number == number and noted.digest != row["digest"]:
-        return f"event {number} (row {row['id']}) is not the one that was noted: the chain was made anew"
+        return f"event {number} (row {row['id']}) is not the recorded one: the chain was rebuilt"
     return ""
 
 
@@ -104,22 +104,22 @@ def rows_between(at: int, end: int) -> Iterator[dict[str, Any]]:
 def _wrong_end(last: ChainPosition, head: AuditChain) -> str:
     """What is wrong with the chain's end: events lack there, or there are some that nobody chained."""
     if last.number < head.number:
-        return f"event {last.number + 1} is missing: the chain goes on to event {head.number}"
+        return f"event {last.number + 1} is missing: the chain goes up to event {head.number}"
     if last.digest != head.digest:
-        return f"event {last.number} is not the one that the chain's head names"
+        return f"event {last.number} does not match the latest hash"
     highest = AuditEvent.objects.aggregate(highest=Max("number"))["highest"] or 0
     after = chain.head().number
-    return f"event {after + 1} stands behind the chain's head, event {after}" if highest > after else ""
+    return f"event {after + 1} comes after the end of the chain, event {after}" if highest > after else ""
 
 
 def _not_noted(last: ChainPosition, start: ChainPosition, noted: ChainPosition | None) -> str:
     if noted is None or start.number < noted.number <= last.number:
         return ""
     if noted.number > last.number:
-        return f"event {last.number + 1} is missing: event {noted.number} was noted elsewhere"
+        return f"event {last.number + 1} is missing: event {noted.number} was recorded elsewhere"
     sealed = AuditCheckpoint.objects.filter(number__gte=noted.number).order_by("number")[0]
     if sealed.number == noted.number:
-        return "" if sealed.digest == noted.digest else f"event {noted.number}, sealed, is not the one that was noted"
+        return "" if sealed.digest == noted.digest else f"event {noted.number}, sealed, is not the recorded one"
     return f"event {noted.number} is sealed: verify the file {sealed.file} with --head"
 
 

@@ -159,7 +159,7 @@ def _field(name: str, schema: Mapping[str, Any], required: bool | None, place: s
         *(words.format(schema[key]) for key, words in _LIMITS.items() if key in schema),
     ]
     if schema.get("default") not in (None, ""):
-        parts.append(f"`{schema['default']}` unless told otherwise")
+        parts.append(f"`{schema['default']}` by default")
     notes = "; ".join(part for part in parts if part)
     return Field(name=name, type=_type(schema), required=bool(required), description=_rich(notes), place=place)
 

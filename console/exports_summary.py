@@ -244,12 +244,12 @@ def gauges(user: Any, now: datetime) -> Iterator[Gauge]:
     readings = export_statuses(list(rows), now)
     copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
     state = Gauge("export_state", "1 for the state that the export is in, 0 for the others")
-    paused = Gauge("export_paused", "1 while nothing is exported because somebody paused it")
+    paused = Gauge("export_paused", "1 while the export is paused")
     behind = Gauge("export_behind_commits", "commits of the branch that the destination lacks, as far as counted")
     late = Gauge("export_behind_seconds", "age of the oldest of them")
     failed = Gauge("export_failed_files", "files that the last run could not bring or remove")
     age = Gauge("export_last_success_age_seconds", "since the last complete export")
-    moved = Gauge("export_copied_bytes", "copied by all runs that are kept")
+    moved = Gauge("export_copied_bytes", "copied by all recorded runs")
     for reading in readings:
         export = reading.export
         names = {label: value for label, value in export.identity.items() if value or label in EXPORT}

@@ -196,9 +196,7 @@ def _tell_whole_charts_and_other_databases(given: Mapping[str, Any]) -> None:
     database = given.get("mirrors_database")
     kind = database.get("type") if isinstance(database, Mapping) else None
     if kind in ("dynamodb", "cosmosdb", "local"):
-        instead = (
-            "give a PostgreSQL that every region's deployment reaches, or a sqlite file where there is one machine"
-        )
+        instead = "use a PostgreSQL that every region's deployment can reach, or an sqlite file on a single machine"
         raise ConfigError("mirrors_database.type", f"{kind!r} is not one of sqlite, postgres: {instead}")
 
 
@@ -218,7 +216,7 @@ def _hold_together(config: Config) -> None:
             raise ConfigError(f"stores.{region}", f"this region has no endpoint (known: {', '.join(config.regions)})")
     if bool(config.source_lakefs_access_key_id) != bool(config.source_lakefs_secret_access_key):
         missing = "secret_access_key" if config.source_lakefs_access_key_id else "access_key_id"
-        raise ConfigError(f"source_lakefs_{missing}", "is required beside the other half of the credentials")
+        raise ConfigError(f"source_lakefs_{missing}", "is required with the other half of the credentials")
 
 
 def _hold_auth_together(config: Config) -> None:
@@ -264,7 +262,7 @@ def _read(path: str | Path) -> Mapping[str, Any]:
     except OSError as error:
         raise ConfigError("", f"can't read the configuration file {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ConfigError("", f"{path}: this is no UTF-8 text") from None
+        raise ConfigError("", f"{path}: this is not UTF-8 text") from None
     data = parse_yaml(text, str(path))
     if not isinstance(data, dict):
         raise ConfigError("", f"{path}: expected a mapping of fields")

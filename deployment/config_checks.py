@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 def named(value: str) -> str:
     """A region's name."""
     return (
-        "" if re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", value) else f"{value!r} is no region's name (a-z, 0-9, -)"
+        "" if re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", value) else f"{value!r} is not a region name (a-z, 0-9, -)"
     )
 
 
@@ -24,7 +24,7 @@ def url(value: str) -> str:
     """An address with its scheme."""
     parts = urlsplit(value)
     good = parts.scheme in ("http", "https") and parts.hostname
-    return "" if good else f"{value!r} is no URL (http://host:port or https://host)"
+    return "" if good else f"{value!r} is not a URL (http://host:port or https://host)"
 
 
 def url_or_empty(value: str) -> str:
@@ -34,7 +34,7 @@ def url_or_empty(value: str) -> str:
 
 def secret_url_or_empty(value: str) -> str:
     """An address that is not shown, or none."""
-    return "this is no URL (http://host:port/path or https://host/path)" if value and url(value) else ""
+    return "this is not a URL (http://host:port/path or https://host/path)" if value and url(value) else ""
 
 
 def urls(value: Mapping[str, str]) -> str:
@@ -45,7 +45,7 @@ def urls(value: Mapping[str, str]) -> str:
 def hosts(value: tuple[str, ...]) -> str:
     """Names of hosts, without scheme, port or path."""
     odd = [one for one in value if not re.fullmatch(r"\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9a-f:]+\]", one)]
-    return f"{odd[0]!r} is no host's name (lakemirror.example.com, .example.com)" if odd else ""
+    return f"{odd[0]!r} is not a host name (lakemirror.example.com, .example.com)" if odd else ""
 
 
 def positive(value: int) -> str:
@@ -95,4 +95,4 @@ def address(value: str) -> str:
     """Where to listen."""
     _host, colon, port = value.rpartition(":")
     good = colon and port.isdigit() and 0 < int(port) < 65536
-    return "" if good else f"{value!r} is no host:port"
+    return "" if good else f"{value!r} is not host:port"

@@ -79,7 +79,7 @@ def parse_duration(text: str) -> timedelta:
     """`1m`, `20s`, `1h30m`, `500ms`, `7d`; ValueError otherwise (a bare number has no unit)."""
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"{text!r} is no duration (write 20s, 1m, 1h30m, 500ms)")
+        raise ValueError(f"{text!r} is not a duration (use 20s, 1m, 1h30m, 500ms)")
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if seconds > _LONGEST:
         raise ValueError(f"{text!r} is longer than a hundred years")
@@ -97,7 +97,7 @@ def _boolean(value: Any, name: str) -> bool:
 
 def _integer(value: Any, name: str) -> int:
     if isinstance(value, bool) or not re.fullmatch(r"-?\d+", str(value).replace("_", "")):
-        raise ConfigError(name, f"{value!r} is no whole number")
+        raise ConfigError(name, f"{value!r} is not a whole number")
     return int(str(value).replace("_", ""))
 
 
@@ -271,4 +271,4 @@ def parse_yaml(text: str, name: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigError(name, f"this is no YAML{where}") from None
+        raise ConfigError(name, f"this is not YAML{where}") from None

@@ -20,7 +20,7 @@ class ExportQuerySet(models.QuerySet):
         was deleted since it was read, or is just being deleted."""
         export = self.select_for_update().filter(pk=pk, deleting=False).first()
         if export is None:
-            raise NotFound("the export has just been deleted", hint="Configure it again to export the branch")
+            raise NotFound("the export has been deleted", hint="Create it again to export the branch")
         return export
 
     def move(self, pk: int, *, states: Sequence[str], **values: Any) -> bool:

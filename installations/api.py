@@ -100,7 +100,7 @@ class ServiceOutageAnswer(serializers.Serializer):
     service = serializers.ChoiceField([service.value for service in Service], help_text="lakeFS, or the store")
     status = serializers.ChoiceField([kind.value for kind in OutageKind])
     since = serializers.DateTimeField()
-    problem = serializers.CharField(help_text="what the last call got")
+    problem = serializers.CharField(help_text="the result of the last call")
 
 
 class InstallationAnswer(serializers.Serializer):

@@ -33,7 +33,7 @@ from installations.services import CREATE, TEST, checked_candidate, installation
 from rbac import services as rbac
 
 FIRST = 100
-NO_PLACE = "no repository there has a namespace that would show it; name one to test with"
+NO_PLACE = "no repository there has a namespace to test with; give one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _checks(
     for check in (decide.check_reachable, decide.check_credentials, decide.check_version):
         yield check("lakefs", region, server)
     for action in tried.tries:
-        yield _right(tried, action, answers.get(action, NotAsked("something that comes before it failed")))
+        yield _right(tried, action, answers.get(action, NotAsked("an earlier check failed")))
     for action, why in UNTRIED[tried.side].items():
         yield decide.untried("lakefs", action, _arn(tried, action), why)
     ahead = server if isinstance(server, LakeMirrorError) else server.clock_ahead
@@ -139,7 +139,7 @@ def _checks(
 
 
 def _of_store(region: str, place: str, answers: Mapping[str, Any]) -> Iterator[Check]:
-    missing = NotAsked("something that comes before it failed" if place else NO_PLACE)
+    missing = NotAsked("an earlier check failed" if place else NO_PLACE)
     yield replace(stores.check_bucket(place, answers.get("store-content", missing)), id="store-bucket")
     yield _versioning(stores.check_versioning("store", place, answers.get("store-versioning", missing)))
     ahead = answers.get("store-store-clock", missing)
@@ -156,9 +156,7 @@ def _right(tried: Tried, action: str, answer: Any) -> Check:
     check = decide.check_right("lakefs", action, _arn(tried, action), answer)
     if check.state is not CheckOutcome.FAILED or tried.named:
         return check
-    message = (
-        f"The key may not {action} on every repository; no mirror is here yet on which a narrower right would show"
-    )
+    message = f"The key may not {action} on every repository; there is no mirror here yet to test a narrower right on"
     return replace(check, state=CheckOutcome.WARNING, message=message)
 
 

@@ -79,7 +79,7 @@ def _forget(lease: Lease, row: Contact | None) -> DutyOutcome:
     if row is not None:
         row.delete()
     Duty.objects.filter(pk=lease.duty.pk).delete()
-    return DutyOutcome("there is no such region any more")
+    return DutyOutcome("this region no longer exists")
 
 
 def _keep(row: Contact, **found: object) -> None:

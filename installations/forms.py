@@ -37,12 +37,12 @@ def secret(label: str) -> forms.CharField:
 class InstallationForm(ServiceForm):
     """All of an installation, in the words of the API. `seen` and `was` are what the form was made from."""
 
-    region = forms.CharField(label="Region", max_length=63, help_text="Its name here: a-z, 0-9 and -, like eu-west-1.")
+    region = forms.CharField(
+        label="Region", max_length=63, help_text="Its name in LakeMirror: a-z, 0-9 and -, like eu-west-1."
+    )
     served_by = word("Handled by", "Region of the deployment that works for mirrors there. Empty: this one.")
     lakefs_endpoint = word("lakeFS endpoint", "Without /api/v1, like https://lakefs.example.com", required=True)
-    lakefs_access_key_id = word(
-        "lakeFS access key id", "Of a user with the policy ReplicationPolicy there.", required=True
-    )
+    lakefs_access_key_id = word("lakeFS access key id", "Of a user with the policy ReplicationPolicy.", required=True)
     lakefs_secret_access_key = secret("lakeFS secret access key")
     store_endpoint = word("Store endpoint", "Empty: AWS S3.")
     store_region = word("Store region", "Empty: the same as above.")
@@ -50,11 +50,13 @@ class InstallationForm(ServiceForm):
     store_access = forms.ChoiceField(label="Store credentials", choices=ACCESS)
     store_access_key_id = word("Store access key id")
     store_secret_access_key = secret("Store secret access key")
-    store_profile = word("Profile", "Of ~/.aws/config on every machine that asks the store, executors included.")
-    store_role_arn = word("Role", "Assumed by STS with these credentials, like arn:aws:iam::123456789012:role/mirror")
-    store_role_external_id = word("External id", "If the role asks for one.")
+    store_profile = word("Profile", "From ~/.aws/config on every machine that uses the store, including executors.")
+    store_role_arn = word("Role", "Assumed with these credentials, like arn:aws:iam::123456789012:role/mirror")
+    store_role_external_id = word("External id", "If the role requires one.")
     sts_endpoint = word("STS endpoint", "Empty: AWS STS.")
-    ca_bundle = word("CA bundle", "A file of certificates on every machine that works for it. Empty: the system's.")
+    ca_bundle = word(
+        "CA bundle", "A certificate file on every machine that works for this installation. Empty: the system's."
+    )
     proxy = word("Proxy", "Without name and password, like http://proxy:3128. Empty: as in the environment.")
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
     was = forms.CharField(required=False, widget=forms.HiddenInput)

@@ -69,13 +69,13 @@ class Installation(models.Model):
                 continue
             except Tampered:
                 raise Unreadable(
-                    f"the row of the installation '{self.region}' was changed by something other than LakeMirror, so "
+                    f"the row of the installation '{self.region}' was not changed by LakeMirror, so "
                     "its secrets are not used",
-                    hint="Find out who writes to the database; then edit the installation and type its secrets again",
+                    hint="Find out who writes to the database, then edit the installation and enter its secrets again",
                 ) from None
         raise Unreadable(
             f"the secrets of the installation '{self.region}' were sealed with another auth.encrypt.secret_key",
-            hint=f"Give the old key as {OLD_KEY} and run manage.py rotate_secrets, or type the secrets again",
+            hint=f"Give the old key as {OLD_KEY} and run manage.py rotate_secrets, or enter the secrets again",
         )
 
     @property

@@ -68,7 +68,7 @@ def etag_of(row: Installation) -> str:
 
 def of_file(region: str, verb: str) -> Conflict:
     """What somebody is told who wants to change an installation that the configuration file has."""
-    hint = f"{verb} it there, and restart LakeMirror"
+    hint = f"{verb}  it there, and restart LakeMirror"
     return Conflict(f"the installation '{region}' is in the configuration file", field="region", hint=hint)
 
 
@@ -165,7 +165,7 @@ def _check_free(region: str) -> None:
         raise Conflict(
             f"the configuration file has an installation '{region}' already",
             field="region",
-            hint="Change it there, or take another name",
+            hint="Change it there, or use another name",
         )
     if Installation.objects.filter(region=region).exists():
         raise _taken(region)
@@ -181,9 +181,9 @@ def _locked(region: str, seen: Seen) -> Installation:
         raise NotFound(f"there is no installation '{region}' any more")
     if seen.tags is not None and etag_of(row) not in seen.tags:
         raise Stale(
-            f"the settings of the installation '{region}' are not those that If-Match names: somebody has changed them",
+            f"the settings of the installation '{region}' have changed since the ETag that If-Match names",
             field="If-Match",
-            hint="GET the installation, look at its settings, and send the change again with the ETag of that answer",
+            hint="GET the installation, review its settings, and send the change again with the new ETag",
         )
     return row
 
@@ -237,7 +237,7 @@ def rotate() -> tuple[list[str], list[str], list[Unreadable]]:
 
 
 def _note_resealed(row: Installation) -> None:
-    right, after = (UPDATE, installation_arn(row.region)), {"sealed": "with the key of now"}
+    right, after = (UPDATE, installation_arn(row.region)), {"sealed": "with the current key"}
     _audit("system:rotate", right, Verb.CHANGE, {}, after)
 
 

@@ -150,7 +150,7 @@ def installation_tested(request: HttpRequest, region: str) -> HttpResponse:
     except Invalid as error:
         return _show(request, reading, status=400, refused=str(error), namespace=namespace)
     if passed(test):
-        messages.success(request, f"Tested: {region} works, as far as could be checked.")
+        messages.success(request, f"Tested: {region} works, as far as it could be checked.")
     else:
         messages.error(request, f"Tested: {region} has problems, see below.")
     return redirect("installation", region)

@@ -88,5 +88,5 @@ def _given(answer: Future[R]) -> R | LakeMirrorError:
         return answer.result()
     if isinstance(error, LakeMirrorError):
         return error
-    logger.error("a call side by side broke", exc_info=error)
-    return RemoteFailure(f"the check itself broke ({type(error).__name__}); the log has more")
+    logger.error("a concurrent call failed unexpectedly", exc_info=error)
+    return RemoteFailure(f"the check failed unexpectedly ({type(error).__name__}); see the log")

@@ -86,7 +86,7 @@ def _differing(region: str, own: Mapping[str, Any], other: Deployment) -> Iterat
         f"Two deployments of {region}" if other.region == region else f"The deployments of {region} and {other.region}"
     )
     if other.organization != own["organization"]:
-        yield f"{whose} differ in organization_id: mirrors of one organization name two. Give both the same."
+        yield f"{whose} differ in organization_id. Use the same in both."
     if other.key != own["key"]:
-        sealed = "what one signs or seals, the other can't read"
-        yield f"{whose} differ in auth.encrypt.secret_key: {sealed}. Give both the same."
+        sealed = "what one signs or encrypts, the other can't read"
+        yield f"{whose} differ in auth.encrypt.secret_key: {sealed}. Use the same in both."

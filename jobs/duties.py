@@ -30,15 +30,15 @@ def run(duty_id: int, holder: str = HOLDER) -> str:
     """Claim a duty and do its work; says in words what came of it."""
     duty = Duty.objects.filter(pk=duty_id).first()
     if duty is None:
-        return "no such duty any more"
+        return "this task no longer exists"
     kind = kinds.kind_of(duty)
     if kind is None:
-        return f"the duty '{duty.kind}' is a newer version's"
+        return f"the duty '{duty.kind}' belongs to a newer version"
     if reason := kind.beyond_us(duty):
         return reason
     interval = kind.interval()
     if not Duty.objects.claim(duty_id, holder=holder, lease=leases.LEASE_SECONDS, interval=interval):
-        return "not due, or in other hands"
+        return "not due, or run by another worker"
     before = duty.holder
     duty.refresh_from_db()
     with capture_log(duty, holder) as job_log:

@@ -62,7 +62,7 @@ class QueueReading:
             return f"No worker has served the queue {self.name} {since}. {check}"
         if self.waited > LONG_OVERDUE:
             late = in_words(self.waited.total_seconds())
-            return f"A task in the queue {self.name} has waited for {late}: its workers are busy with others."
+            return f"A task in the queue {self.name} has waited for {late}: its workers are busy with other tasks."
         return ""
 
 

@@ -48,5 +48,5 @@ def _find(api: Api, mirror: str) -> dict[str, Any]:
             if row["id"] == mirror:
                 return dict(row)
         if not page["pagination"]["has_more"]:
-            raise NotThere(f"there is no mirror '{mirror}': `lakemirror mirror list` names those that there are")
+            raise NotThere(f"there is no mirror '{mirror}': `lakemirror mirror list` lists them")
         after = page["pagination"]["next_offset"]

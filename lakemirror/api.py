@@ -82,7 +82,7 @@ class Api:
             for piece in answer.iter_content(PIECE_BYTES):
                 to.write(piece)
         except requests.RequestException as error:
-            raise Unreachable(f"{self.url} broke its answer off: {_why(error)}") from None
+            raise Unreachable(f"{self.url} closed the connection: {_why(error)}") from None
 
     def patch(self, path: str, body: Any, tag: str = "") -> Any:
         """The answer to a change; with a `tag`, only of what was seen with it."""
@@ -122,7 +122,7 @@ class Api:
             return None, ""
         body = _json_of(answer)
         if answer.is_redirect:
-            raise Unreachable(f"{self.url} sends elsewhere, to {answer.headers['Location']}: is that the url?")
+            raise Unreachable(f"{self.url} redirects to {answer.headers['Location']}: is that the url?")
         if body is None:
             raise self._no_answer(answer)
         if not answer.ok:

@@ -27,7 +27,7 @@ Exit status:
   2  wrong usage, here or of the API
   3  refused: no key, a wrong one, or one without the right
   4  not found
-  5  something else is in the way
+  5  conflict with the current state
   6  LakeMirror can't be reached, or can't answer
   124  not done within --timeout
   130  interrupted

@@ -57,7 +57,7 @@ def _from_file(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise WrongUsage(f"{FILE} can't be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+        raise WrongUsage(f"{FILE} can't be read: {getattr(error, 'strerror', None) or 'it is not text'}") from None
     if readable:
         click.echo(f"lakemirror: others can read {FILE}, which holds a secret: chmod 600 {FILE}", err=True)
     return _fields(text)
@@ -68,11 +68,11 @@ def _fields(text: str) -> dict[str, str]:
     try:
         body = yaml.safe_load(text) or {}
     except yaml.YAMLError:
-        raise WrongUsage(f"{FILE} is no YAML") from None
+        raise WrongUsage(f"{FILE} is not YAML") from None
     if not isinstance(body, dict) or not all(isinstance(value, str) for value in body.values()):
-        raise WrongUsage(f"{FILE} must have {', '.join(FIELDS)}, each a text (in quotes if it looks like a number)")
+        raise WrongUsage(f"{FILE} must have {', '.join(FIELDS)}, each a string (quoted if it looks like a number)")
     if unknown := sorted(str(name) for name in body.keys() - set(FIELDS)):
-        raise WrongUsage(f"{FILE}: '{unknown[0]}' is no field of it (known: {', '.join(FIELDS)})")
+        raise WrongUsage(f"{FILE}: '{unknown[0]}' is not a known field (known: {', '.join(FIELDS)})")
     return body
 
 
@@ -83,7 +83,7 @@ def _checked(url: str) -> str:
     except ValueError:
         well = False
     if not well:
-        raise WrongUsage("the url must be as https://lakemirror.example.com")
+        raise WrongUsage("the url must look like https://lakemirror.example.com")
     if "@" in parts.netloc:
-        raise WrongUsage(f"a url with a secret in it is not taken: set {_variable('secret_access_key')}")
+        raise WrongUsage(f"a url must not contain a secret: set {_variable('secret_access_key')}")
     return url.rstrip("/").removesuffix(API)

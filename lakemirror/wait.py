@@ -40,7 +40,7 @@ def duration(text: str) -> float:
     """Seconds from a length of time: "90", "90s", "10m", "2h", "1d"."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd]?)", text)
     if not match:
-        raise click.BadParameter(f"'{text}' is no length of time, as 90s, 10m or 2h are")
+        raise click.BadParameter(f"'{text}' is not a duration such as 90s, 10m or 2h")
     return float(match[1]) * _SECONDS[match[2]]
 
 

@@ -36,7 +36,7 @@ class ErrorPages:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
             # PostgreSQL would take it for an error of ours.
-            error = errors.Invalid("an address can't hold a NUL character", field=_with_nul(request))
+            error = errors.Invalid("an address can't contain a NUL character", field=_with_nul(request))
             return error_answer(request, HTTPStatus.BAD_REQUEST, message_of(error), error)
         return self.get_response(request)
 
@@ -146,15 +146,15 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """Django's handler500; plain, for the templates themselves may be what is broken."""
     if _wants_json(request):
-        return json_error(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the log has more")
-    return HttpResponse("<h1>Internal Server Error</h1><p>The log has more.</p>", status=500)
+        return json_error(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; see the log")
+    return HttpResponse("<h1>Internal Server Error</h1><p>See the log.</p>", status=500)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's CSRF_FAILURE_VIEW. Signing in anew makes the forms of other tabs too old: they lose nothing by it."""
     if form_recovery.is_kept(request) and _is_ours(request):
         return _form_again(request)
-    return error_answer(request, HTTPStatus.FORBIDDEN, "this form is too old or not ours: go back, reload, try again")
+    return error_answer(request, HTTPStatus.FORBIDDEN, "this form has expired: go back, reload the page and try again")
 
 
 def _is_ours(request: HttpRequest) -> bool:

@@ -94,5 +94,5 @@ def _database_problem() -> str:
         missing = tables.watch.missing()
     except Error as error:
         log.warning("the database doesn't answer: %s", error)
-        return "the database doesn't answer; the log of this process says why"
+        return "the database doesn't answer; see the log of this process"
     return f"{missing} migrations are not applied: run manage.py migrate" if missing else ""

@@ -244,7 +244,7 @@ def _copy_record(lakefs: LakeFS, repository: str, record: CommitRecord) -> _Answ
         outcome = lakefs.put_commit_record(repository, record)
     except Corrupt as error:
         if gives_its_id(record):
-            raise RemoteFailure(error.message, hint="The record is right: this is no reason to give it up") from error
+            raise RemoteFailure(error.message, hint="The record is valid; it is retried") from error
         return _Answer(MirrorCommit.Record.REFUSED, "source-corrupt", error.message)
     if outcome is RecordOutcome.CREATED:
         return _Answer(MirrorCommit.Record.ACCEPTED, created=True)

@@ -65,12 +65,12 @@ def is_pinned(mirror: Mirror, repository: RepositoryInfo) -> bool:
 
 
 def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
-    """Stop the mirror and raise Fenced unless the destination is the repository that we made, and read-only."""
+    """Stop the mirror and raise Fenced unless the destination is the repository of this mirror, and read-only."""
     repository = repository_now(lakefs, mirror.name)
     if is_pinned(mirror, repository) and repository.read_only:
         return
     if not Mirror.objects.filter(pk=mirror.pk, pinned_creation_date=mirror.pinned_creation_date).exists():
-        raise Fenced(f"another repository was taken over for {mirror.name} meanwhile")
+        raise Fenced(f"another repository was adopted for {mirror.name} meanwhile")
     raise Fenced(_stop_changed(mirror, repository).summary)
 
 
@@ -88,9 +88,9 @@ def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease, is_wanted: Callable[[], 
 def _stop_changed(mirror: Mirror, repository: RepositoryInfo) -> DutyOutcome:
     """The destination is not ours any more. A writable one in its place is how one fails over by hand."""
     if not repository.read_only and repository.storage_namespace == mirror.storage_namespace:
-        why = f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more"
+        why = f"the repository {mirror.name} in {mirror.region} became writable: nothing is changed there"
         return stop(mirror, "failed-over", why)
-    why = f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror"
+    why = f"the repository {mirror.name} in {mirror.region} is not the one that was created for this mirror"
     return stop(mirror, "repository-replaced", why)
 
 
@@ -201,7 +201,7 @@ def _take_over(mirror: Mirror, repository: RepositoryInfo, lease: Lease) -> Duty
         ask_again(mirror)
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake(MirrorDuty.COPY_RECORDS, mirror.pk)
-    return DutyOutcome(f"the repository {mirror.name} was made anew in {mirror.region}: it is filled again")
+    return DutyOutcome(f"the repository {mirror.name} was created again in {mirror.region}: it is being filled")
 
 
 def stop(mirror: Mirror, code: str, reason: str) -> DutyOutcome:
@@ -223,7 +223,7 @@ def _start_again(mirror: Mirror) -> DutyOutcome:
     if mirror.state == Mirror.State.STOPPED and mirror.reason_code in identity:
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake(MirrorDuty.PROMOTE, mirror.pk)
-    return DutyOutcome("the destination is the repository that we made")
+    return DutyOutcome("the destination is the repository of this mirror")
 
 
 def _delete(lease: Lease, mirror: Mirror) -> DutyOutcome:
@@ -232,10 +232,10 @@ def _delete(lease: Lease, mirror: Mirror) -> DutyOutcome:
         repository = repository_now(lakefs, mirror.name)
     except NotFound:
         _forget(mirror)
-        return DutyOutcome(f"{mirror.name} is gone; its objects stay")
+        return DutyOutcome(f"{mirror.name} is deleted; its objects stay")
     if not (_left_by_us(mirror, repository) and repository.read_only):
         _forget(mirror)
-        return DutyOutcome(f"{mirror.name} is forgotten; the repository of that name is not ours and stays")
+        return DutyOutcome(f"{mirror.name} is deleted; the repository of that name is not this mirror's and stays")
     lease.fence(CALL_SECONDS)
     with suppress(NotFound):  # a server's cache showed it for a while longer
         lakefs.delete_repository(mirror.name)

@@ -64,7 +64,7 @@ def _locked(actor: Any, number: int) -> Alert:
     if alert is None:
         raise NotFound(f"there is no alert {number}")
     if alert.closed_at:
-        raise Conflict(f"the alert {number} has closed: nothing of it is told any more")
+        raise Conflict(f"the alert {number} has closed: no more messages are sent about it")
     return alert
 
 

@@ -19,7 +19,7 @@ from web.openapi import answers
 from web.paging import PAGE, newest_first, one_of
 from web.schemas import page_answer, text_or_null, time_or_null
 
-STATUS = OpenApiParameter("status", str, enum=[OPEN, CLOSED], description="only those; both unless told")
+STATUS = OpenApiParameter("status", str, enum=[OPEN, CLOSED], description="only these; default: both")
 
 
 class AlertAnswer(serializers.Serializer):
@@ -33,7 +33,7 @@ class AlertAnswer(serializers.Serializer):
     name = serializers.CharField()
     region = text_or_null()
     labels = serializers.DictField(child=serializers.CharField(), help_text="of the mirror or export")
-    reason = serializers.CharField(help_text="what is wrong, as it was last told")
+    reason = serializers.CharField(help_text="what is wrong, as last known")
     remedy = serializers.CharField()
     url = serializers.CharField(help_text="the page that helps; a path, unless notifications.site_url is configured")
     cause = text_or_null()

@@ -45,7 +45,7 @@ def deliver(lease: Lease) -> DutyOutcome:
     channel = Channel.objects.filter(pk=lease.duty.subject).first()
     if channel is None:
         Duty.objects.filter(pk=lease.duty.pk).delete()
-        return DutyOutcome("there is no such channel any more")
+        return DutyOutcome("this channel no longer exists")
     now = clock.now()
     if not channel.enabled:
         number = channel.deliveries.waiting().update(state=Delivery.State.GIVEN_UP, ended_at=now)

@@ -49,17 +49,17 @@ def beat(lease: Lease) -> DutyOutcome:
     try:
         answer = webhooks.get(url, private=config.current().notifications.private_addresses)
     except LakeMirrorError as error:
-        return DutyOutcome(f"not taken: {error}", whole=False)
-    return DutyOutcome(f"{'sent' if answer.taken else 'not taken'}: {answer.status}", whole=answer.taken)
+        return DutyOutcome(f"not accepted: {error}", whole=False)
+    return DutyOutcome(f"{'sent' if answer.taken else 'not accepted'}: {answer.status}", whole=answer.taken)
 
 
 def _missing(controller_seen_at: datetime, now: datetime) -> Iterator[str]:
     """What is not at work of what notifications need; that a worker is, this duty shows by itself."""
     home = config.current()
     if now - controller_seen_at > SILENT_AFTER:
-        yield "the controller was not heard of for a minute"
+        yield "the controller has not reported for a minute"
     for queue in queue_readings(now):
         if queue.name in (home.worker_queue, home.spark_queue) and queue.silent:
             yield f"the queue {queue.name} has no worker"
     if not rounds.looked_lately(now):
-        yield "nobody has looked for what is wrong for two minutes"
+        yield "alerts have not been evaluated for two minutes"

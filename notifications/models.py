@@ -256,11 +256,11 @@ class Channel(models.Model):
                 raise Unreadable(
                     f"the row of the channel '{self.name}' was changed by something other than LakeMirror, so its "
                     "secrets are not used",
-                    hint="Find out who writes to the database; then edit the channel and type its secrets again",
+                    hint="Find out who writes to the database, then edit the channel and enter its secrets again",
                 ) from None
         raise Unreadable(
             f"the secrets of the channel '{self.name}' were sealed with another auth.encrypt.secret_key",
-            hint=f"Give the old key as {OLD_KEY} and run manage.py rotate_secrets, or type the secrets again",
+            hint=f"Give the old key as {OLD_KEY} and run manage.py rotate_secrets, or enter the secrets again",
         )
 
     @property

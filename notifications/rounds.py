@@ -144,7 +144,7 @@ class Settlement:
     def _close(self, row: Alert, standing: Standing | None) -> None:
         """Without what people answered meanwhile: that is theirs to write."""
         row.closed_at = self._now
-        row.closing = standing.told if standing else f"{row.name} is not there any more."
+        row.closing = standing.told if standing else f"{row.name} no longer exists."
         row.save(update_fields=["closed_at", "closing"])
         outbox.closed(row, self._now)
         self.closed += 1

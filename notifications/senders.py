@@ -96,7 +96,7 @@ def _told(answer: webhooks.Answer) -> str:
     """A receiver's answer in words."""
     said = " ".join(answer.text.split())[:200]
     if 300 <= answer.status < 400:
-        return f"{answer.status}: it leads elsewhere, and redirects are not followed. Give the address that answers"
+        return f"{answer.status}: it redirects elsewhere, and redirects are not followed. Use the final address"
     return f"{answer.status}: {said}" if said else str(answer.status)
 
 

@@ -26,8 +26,8 @@ from web.openapi import PREFIXES
 
 HEADER = "Idempotency-Key"
 KEY = re.compile(r"[!-~]{1,255}")
-OTHER = "this Idempotency-Key came with another request before. Send a key of its own with each request"
-SECRET = "this was carried out before; its answer holds a secret and is not kept"
+OTHER = "this Idempotency-Key was already used for another request. Use a new key for each request"
+SECRET = "this request was carried out before; its answer contains a secret and is not stored"
 
 
 class OncePerKey:
@@ -107,8 +107,8 @@ def _answer_again(request: HttpRequest, call: KeyedCall, print_: str) -> HttpRes
     if call.status is None:
         since = call.begun_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         text = (
-            f"the request with this Idempotency-Key is being carried out since {since}. If that was long ago it ended "
-            "without an answer: look whether it was done before you send it with another key"
+            f"a request with this Idempotency-Key has been in progress since {since}. If that was long ago, it ended "
+            "without an answer: check whether it took effect before you send it with another key"
         )
         answer = json_error(HTTPStatus.CONFLICT, text, field=HEADER)
         answer["Retry-After"] = "1"

@@ -40,10 +40,11 @@ def pair(key_id: str = "", secret: str = "") -> tuple[str, str]:
     key_id = key_id or "AKIA" + "".join(secrets.choice(_ID_LETTERS) for _ in range(16))
     secret = secret or secrets.token_urlsafe(30)
     if not is_key_id(key_id):
-        raise Invalid("an access key id has 8 to 40 letters, digits, _ or -", field="access_key_id")
+        raise Invalid("an access key id must be 8 to 40 letters, digits, _ or -", field="access_key_id")
     if not _SHORTEST_SECRET <= len(secret) <= _LONGEST_SECRET or not secret.isascii() or not secret.isprintable():
         raise Invalid(
-            f"a secret has {_SHORTEST_SECRET} to {_LONGEST_SECRET} plain characters", field="secret_access_key"
+            f"a secret must have {_SHORTEST_SECRET} to {_LONGEST_SECRET} printable ASCII characters",
+            field="secret_access_key",
         )
     return key_id, secret
 

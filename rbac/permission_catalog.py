@@ -64,7 +64,7 @@ ACCESS = (
     a_step("access.user-policies", "Attach policies to a user", ("auth:AttachPolicy", _USER)),
     a_step("access.user-policies-less", "Detach policies from a user", ("auth:DetachPolicy", _USER)),
     a_step("access.keys", "List a user's access keys", ("auth:ListCredentials", _USER)),
-    a_step("access.key", "See one access key by the API", ("auth:ReadCredentials", _USER)),
+    a_step("access.key", "See one access key through the API", ("auth:ReadCredentials", _USER)),
     a_step("access.key-create", "Create access keys for a user", ("auth:CreateCredentials", _USER)),
     a_step("access.key-delete", "Disable and delete a user's access keys", ("auth:DeleteCredentials", _USER)),
     a_step("access.groups", "List groups", ("auth:ListGroups", ALL)),

@@ -137,8 +137,8 @@ function refresh() {
 /* Figures that could not be updated must not look fresh. */
 const told = new Set(["live", "preflight"]);
 
-const OLD = "The last update failed: what you see is from the time below. It is tried again.";
-const GONE = "This is no longer here: it was deleted, or you may not see it any more.";
+const OLD = "The last update failed: what you see is from the time below. Retrying.";
+const GONE = "This no longer exists, or you may no longer see it.";
 
 function tell(text, kind) {
   const notice = document.createElement("p");
@@ -154,8 +154,8 @@ function tellOld(event) {
 
 /* A click that came to nothing is told where its success would stand. */
 const REFUSED = {
-  403: "Nothing was done: you may not do that, or this page is too old. Reload it.",
-  404: "Nothing was done: that is no longer here.",
+  403: "Nothing was done: you may not do that, or this page has expired. Reload it.",
+  404: "Nothing was done: that no longer exists.",
 };
 
 function tellFailed(event) {
@@ -163,7 +163,7 @@ function tellFailed(event) {
   const { status } = event.detail.xhr;
   const unsure = status ? `the server answered ${status}` : "the server can't be reached";
   for (const old of document.querySelectorAll("#notices .failed")) old.remove();
-  tell(REFUSED[status] ?? `Nobody knows whether that was done: ${unsure}. Look again in a moment.`, "error failed");
+  tell(REFUSED[status] ?? `It is not known whether that was done: ${unsure}. Check again in a moment.`, "error failed");
 }
 
 for (const name of ["htmx:sendError", "htmx:responseError"]) {
@@ -194,7 +194,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (!form) return;
   const button = pressed(event, form);
   setTimeout(() => {
-    button.textContent = button.dataset.word;
+    if (button.dataset.word) button.textContent = button.dataset.word; /* else a poll has put it back */
     button.disabled = false;
   }, 2500);
   refresh();

@@ -59,7 +59,7 @@ function showTimes(root) {
 }
 
 function showSwitches() {
-  const told = inOwnZone ? `Your time, ${OWN_ZONE}: turn to UTC` : `UTC: turn to your time, ${OWN_ZONE}`;
+  const told = inOwnZone ? `Your time, ${OWN_ZONE}: switch to UTC` : `UTC: switch to your time, ${OWN_ZONE}`;
   for (const button of document.querySelectorAll("[data-zone]")) {
     write(button, inOwnZone ? "Your time" : "UTC");
     button.title = told;

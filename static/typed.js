@@ -37,7 +37,7 @@ function giveBack() {
   const valuesOf = (name) => entries.filter((entry) => entry[0] === name).map((entry) => entry[1]);
   const filled = fields.filter((field) => fill(field, valuesOf(field.name)));
   if (!filled.length) return;
-  tell("What you typed before you signed in is here again. Nothing was done with it yet.", "info");
+  tell("What you typed before you signed in has been restored. It has not been saved yet.", "info");
   filled[0].dispatchEvent(new Event("input", { bubbles: true }));
 }
 

@@ -171,4 +171,4 @@ def test_the_database_refuses_to_change_what_was_written_before(newest: Takeover
 
 def test_a_message_of_the_version_before_is_still_heard(newest: Takeover) -> None:
     assert import_string("mirrors.tasks.run_duty") is tasks.run_duty
-    assert tasks.run_duty(0) == "no such duty any more"
+    assert tasks.run_duty(0) == "this task no longer exists"

@@ -114,7 +114,7 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     if response is None:
         set_rollback()
         logger.error("unexpected error in the API", exc_info=exc)
-        return Response({"message": "internal error; the log has more"}, status=500)
+        return Response({"message": "internal error; see the log"}, status=500)
     response.data = _told(list(_problems(response.data)))
     return response
 

@@ -22,9 +22,9 @@ class Seen:
         """Raise Stale unless the settings of now are among those that were seen. Ask while the row is locked."""
         if self.tags is not None and tag not in self.tags:
             raise Stale(
-                f"the settings of '{name}' are not those that If-Match names: somebody has changed them",
+                f"the settings of '{name}' have changed since the ETag that If-Match names",
                 field="If-Match",
-                hint="GET the mirror, look at its settings, and send the change again with the ETag of that answer",
+                hint="GET the mirror, review its settings, and send the change again with the new ETag",
             )
 
 
@@ -37,5 +37,5 @@ def seen(if_match: str) -> Seen:
         return ANYTHING
     tags = parse_etags(if_match)
     if not tags:
-        raise Invalid("expected * or tags in quotes, as an ETag has them", field="If-Match")
+        raise Invalid("expected * or quoted ETags", field="If-Match")
     return ANYTHING if tags == ["*"] else Seen(frozenset(tags))

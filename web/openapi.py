@@ -22,32 +22,31 @@ PREFIXES = (PREFIX, EXPORTS_PREFIX)
 JSON, CSV = "application/json", "text/csv"
 ACCESS_KEY, WEBHOOK_SECRET = "accessKey", "webhookSecret"
 WHEN = {
-    400: "a field, parameter or header is wrong: `field` and the message name it",
+    400: "a field, parameter or header is invalid: see `field` and the message",
     401: "no credentials, or wrong ones",
     403: "the key's user lacks a right; the message names action and resource",
-    404: "there is no such thing",
-    409: "something else is in the way: the message says what",
-    412: "If-Match names no setting of now: it was changed meanwhile",
+    404: "not found",
+    409: "a conflict with the current state: see the message",
+    412: "If-Match does not match: the settings have changed",
     413: "the body is larger than 1 MB",
-    415: "the body is no JSON",
-    422: "this Idempotency-Key came with another request before",
-    429: "the access key asks too often, or too many wrong secrets came for it from here: Retry-After says when again",
-    502: "the source or the destination refused, or answered with an error",
-    503: "the source or the destination can't be asked now, or the service that knows the access key; nothing was "
-    "stored",
+    415: "the body is not JSON",
+    422: "this Idempotency-Key was used for another request",
+    429: "too many requests with this access key, or too many wrong secrets: retry after Retry-After",
+    502: "the source or the destination refused, or returned an error",
+    503: "the source, the destination or the authorization service can't be reached; nothing was stored",
 }
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     OpenApiParameter.HEADER,
-    description="Makes the call safe to repeat: for 24 hours the same request with the same key gives the same answer, "
-    "and is carried out once. Visible ASCII characters.",
+    description="Makes the call safe to repeat: for 24 hours the same request with the same key is carried out "
+    "once and returns the same answer. Visible ASCII characters.",
 )
 IF_MATCH = OpenApiParameter(
     "If-Match",
     {"type": "string"},
     OpenApiParameter.HEADER,
-    description="The ETag of the settings that the caller saw: 412 if somebody has changed them since. "
+    description="The ETag of the settings as read by the caller: 412 if they have changed since. "
     "`*`, and lists, as in RFC 9110.",
 )
 
@@ -68,7 +67,7 @@ class Failure(serializers.Serializer):
 
     message = serializers.CharField(help_text="what is wrong, and what to do, in words")
     field = serializers.CharField(
-        required=False, help_text="the field (by its path, with dots), parameter or header to be changed, if it is one"
+        required=False, help_text="the field (as a dotted path), parameter or header at fault, if any"
     )
     errors = FieldFailure(many=True, required=False, help_text="each of the fields, where several are wrong")
 
@@ -84,7 +83,7 @@ class Pagination(serializers.Serializer):
 
 def etag(*statuses: int) -> OpenApiParameter:
     """The header that these answers carry."""
-    description = "names the settings, not the state: for If-Match"
+    description = "identifies the settings, not the state: for If-Match"
     return OpenApiParameter("ETag", str, OpenApiParameter.HEADER, response=list(statuses), description=description)
 
 

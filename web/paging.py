@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 USUAL, MOST = 100, 1000
 """How many results a page has unless it is told, and at most: lakeFS's numbers."""
-AFTER = OpenApiParameter("after", str, description="the next_offset of the page before")
+AFTER = OpenApiParameter("after", str, description="the next_offset of the previous page")
 PAGE = (
     OpenApiParameter(
         "amount", {"type": "integer", "minimum": 1, "maximum": MOST}, description=f"most results; {USUAL} unless told"
@@ -107,7 +107,7 @@ def _amount(request: Request, usual: int, *, least: int) -> int:
     given = request.query_params.get("amount", str(usual))
     digits = given.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 4 or not least <= int(given) <= MOST:
-        raise Invalid(f"'{given[:40]}' is no page size", field="amount", hint=f"Use a number from 1 to {MOST}")
+        raise Invalid(f"'{given[:40]}' is not a page size", field="amount", hint=f"Use a number from 1 to {MOST}")
     return int(given)
 
 
@@ -115,5 +115,5 @@ def one_of(request: Request, name: str, known: Collection[str]) -> str:
     """What a filter asks for, "" when it isn't given. Raises Invalid, naming the filter and what it may be."""
     given = request.query_params.get(name, "")
     if given and given not in known:
-        raise Invalid(f"'{given[:40]}' is none of {', '.join(known)}", field=name)
+        raise Invalid(f"'{given[:40]}' is not one of {', '.join(known)}", field=name)
     return given

@@ -26,9 +26,9 @@ def require_text(value: Any) -> Any:
     """The value itself. Raises Invalid, naming the field, if a text in it has a NUL character, or half of one."""
     for path, text in _texts(value):
         if "\0" in text:
-            raise Invalid("a text in the body has a NUL character", field=path)
+            raise Invalid("a text in the body contains a NUL character", field=path)
         if any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise Invalid("a text in the body has half of a character (a lone surrogate)", field=path)
+            raise Invalid("a text in the body contains a lone surrogate", field=path)
     return value
 
 

@@ -50,7 +50,7 @@ class Guard:
         if address is None:
             return  # of a socket that is connected, which was asked then
         if not isinstance(address, tuple):
-            self._refuse("it may not use a socket of this machine")
+            self._refuse("it may not use a local socket")
         host = str(address[0])
         try:
             public = is_public(host)

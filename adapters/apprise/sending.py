@@ -40,15 +40,15 @@ def send(url: str, title: str, body: str, *, bad: bool, private: bool) -> Answer
     said = _run(url, title=title, body=body, bad=bad, private=private, send=True)
     if said["ok"]:
         return Answer(True, f"{said['service']} took it")
-    return Answer(False, _told(said, url) or "it was not taken, and Apprise does not say why")
+    return Answer(False, _told(said, url) or "the message was not accepted, and Apprise does not say why")
 
 
 def check(url: str, *, private: bool) -> None:
     """Raises Invalid if Apprise can make nothing of the URL."""
     said = _run(url, title="", body="", bad=False, private=private, send=False)
     if not said["ok"]:
-        problem = f"Apprise does not take this URL: {_told(said, url)}".removesuffix(": ")
-        hint = f"See how a URL of {scheme_of(url)}:// is written: https://appriseit.com/services/"
+        problem = f"Apprise does not accept this URL: {_told(said, url)}".removesuffix(": ")
+        hint = f"See how URLs of {scheme_of(url)}:// are written: https://appriseit.com/services/"
         raise Invalid(problem, field="url", hint=hint)
 
 

@@ -71,9 +71,9 @@ class Destination:
         try:
             uri = f"{self.prefix}{key.decode()}"
         except UnicodeDecodeError:
-            raise KeyFailed(Reason.KEY, "the key is not UTF-8: S3 takes no such keys") from None
+            raise KeyFailed(Reason.KEY, "the key is not UTF-8, which S3 requires") from None
         if (length := len(split_uri(uri)[1].encode())) > MOST_KEY_BYTES:
-            message = f"the key has {length} bytes at the destination: S3 takes up to {MOST_KEY_BYTES}"
+            message = f"the key has {length} bytes at the destination: S3 allows at most {MOST_KEY_BYTES}"
             raise KeyFailed(Reason.KEY, message)
         return uri
 
@@ -209,7 +209,7 @@ class Copier:
         """The ETag of the source object, which has to be the entry's but for the number of parts."""
         info = self._source.head(item.source)
         if info is None:
-            raise KeyFailed(Reason.GONE, f"{item.source} is gone at the source (garbage collection?)")
+            raise KeyFailed(Reason.GONE, f"{item.source} is missing at the source (garbage collection?)")
         if info.size != item.size or not is_of(info.etag, item.etag):
             actual, wanted = f"{info.size} bytes, ETag {info.etag}", f"{item.size} bytes, ETag {item.etag}"
             raise KeyFailed(Reason.CHANGED, f"source object changed: {item.source} has {actual}, the entry {wanted}")
@@ -245,7 +245,7 @@ class Copier:
         except Conflict:
             return None
         except NotFound:
-            raise KeyFailed(Reason.GONE, f"{item.source} is gone at the source (garbage collection?)") from None
+            raise KeyFailed(Reason.GONE, f"{item.source} is missing at the source (garbage collection?)") from None
 
     # --- in parts -----------------------------------------------------------------------------------------------------
 
@@ -322,11 +322,11 @@ def is_of(etag: str, entry: str) -> bool:
 def described(item: Item, stamped: bool) -> dict[str, str]:
     """Headers that give the new object what the entry says of it. Raises KeyFailed where that can't be."""
     if _BREAKS.search(item.content_type):
-        raise KeyFailed(Reason.METADATA, f"S3 can't keep the content type {item.content_type[:100]!r}")
+        raise KeyFailed(Reason.METADATA, f"S3 can't store the content type {item.content_type[:100]!r}")
     headers = {"content-type": item.content_type} if item.content_type else {}
     for name, value in item.metadata.items():
         plain = name[len(_META) :] if name.lower().startswith(_META) else name
         if not _TOKEN.fullmatch(plain) or _BREAKS.search(value):
-            raise KeyFailed(Reason.METADATA, f"S3 can't keep the metadata {name!r}: {value[:100]!r}")
+            raise KeyFailed(Reason.METADATA, f"S3 can't store the metadata {name!r}: {value[:100]!r}")
         headers[_META + plain.lower()] = value
     return headers | ({_META + STAMP: item.tag} if stamped else {})

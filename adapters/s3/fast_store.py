@@ -97,7 +97,7 @@ class FastObjectStore(S3ObjectStore):
             page = self.page(prefix_uri, after)
             yield from map(ObjectInfo, page.keys, page.sizes, page.etags, page.storage_classes)
             if page.more and not page.keys:
-                raise RemoteFailure(f"{self.where} broke off the listing of {prefix_uri}")
+                raise RemoteFailure(f"{self.where} closed the connection while listing {prefix_uri}")
             after, more = page.keys[-1] if page.keys else "", page.more
 
     def page(self, prefix_uri: str, after: str = "") -> ListedPage:
@@ -196,10 +196,10 @@ def _page(body: bytes, doing: str, where: str) -> ListedPage:
     try:
         root = ElementTree.fromstring(body)
     except ElementTree.ParseError as error:
-        raise RemoteFailure(f"{where} answered something that is not S3 to {doing}") from error
+        raise RemoteFailure(f"{where} gave a response that is not S3 to {doing}") from error
     name = _XMLNS if root.tag.startswith("{") else ""
     if root.tag != f"{name}ListBucketResult" or (more := root.findtext(f"{name}IsTruncated")) is None:
-        raise RemoteFailure(f"{where} answered something that is no listing to {doing}")
+        raise RemoteFailure(f"{where} gave a response that is not a listing to {doing}")
     items = root.findall(f"{name}Contents")
     keys, sizes, etags, classes = (
         [item.findtext(f"{name}{what}", default) for item in items]

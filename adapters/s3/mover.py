@@ -125,7 +125,7 @@ class Mover:
         with _telling(Side.DESTINATION):
             self._writer.put(uri, data)
             if self._store.read(uri) != data:
-                raise RemoteFailure(f"{self._store.where} gives other bytes than were written to {uri}")
+                raise RemoteFailure(f"{self._store.where} returns other bytes than were written to {uri}")
 
     def shows(self, prefix_uri: str) -> bool:
         """Whether the source has anything below a prefix: one that shows nothing at all proves nothing by a 404."""
@@ -177,7 +177,7 @@ class Mover:
     def _written(self, uri: str, data: bytes, original: Original) -> ObjectInfo:
         digest = md5(data, usedforsecurity=False).hexdigest()
         if is_md5(original.info) and digest != original.info.etag:
-            wrong = f"{self._source.where} gave bytes with the MD5 {digest} for {original.info.key}"
+            wrong = f"{self._source.where} returned bytes with the MD5 {digest} for {original.info.key}"
             raise Unbrought(Side.SOURCE, RemoteFailure(f"{wrong}, whose ETag is {original.info.etag}"))
         with _telling(Side.DESTINATION):
             answer = self._writer.write("PUT", uri, original.headers, data)
@@ -185,14 +185,14 @@ class Mover:
         info = stored(split_uri(uri)[1], told)
         if is_md5(info) and info.etag != digest:
             told_of = f"{self._store.where} stored {uri} with the ETag {info.etag}"
-            raise Unbrought(Side.DESTINATION, RemoteFailure(f"{told_of}: what was sent has the MD5 {digest}"))
+            raise Unbrought(Side.DESTINATION, RemoteFailure(f"{told_of}, but what was sent has the MD5 {digest}"))
         return info if info.etag else self._found(uri)
 
     def _found(self, uri: str) -> ObjectInfo:
         with _telling(Side.DESTINATION):
             info = self._store.head(uri)
         if info is None:
-            error = RemoteFailure(f"{self._store.where} took {uri}, and has it not")
+            error = RemoteFailure(f"{self._store.where} accepted {uri} but does not have it")
             raise Unbrought(Side.DESTINATION, error)
         return info
 
@@ -270,7 +270,7 @@ class Mover:
             yield
         except NotFound as error:
             self._uploads.abort(uri, upload_id)
-            raise RemoteFailure(f"the upload to {uri} was given up by somebody else") from error
+            raise RemoteFailure(f"the upload to {uri} was cancelled by somebody else") from error
 
     def _send_parts(
         self,
@@ -322,7 +322,7 @@ class Mover:
                 raise
             root = parsed(answer.data)
             if root is None or not text_of(root, "ETag"):
-                raise RemoteFailure(f"{self._store.where} answered something that is not S3 to copy to {uri}")
+                raise RemoteFailure(f"{self._store.where} gave a response that is not S3 to copy to {uri}")
         return self._found(uri)
 
     def _copied_in_parts(self, source: str, uri: str, original: Original) -> ObjectInfo:

@@ -76,7 +76,7 @@ class Uploads:
         answer = self._writer.write("POST", uri, headers, query={"uploads": ""})
         root = parsed(answer.data)
         if root is None or not (upload_id := text_of(root, "UploadId")):
-            raise RemoteFailure(f"{self._writer.store.where} began no upload to {uri}")
+            raise RemoteFailure(f"{self._writer.store.where} did not start an upload to {uri}")
         return upload_id
 
     def put(self, uri: str, upload_id: str, number: int, body: bytes) -> Part:
@@ -91,7 +91,7 @@ class Uploads:
         answer = self._writer.write("PUT", uri, headers, query=_named(upload_id, number), read_seconds=PART_SECONDS)
         root = parsed(answer.data)
         if root is None or not (part_etag := text_of(root, "ETag")):
-            raise RemoteFailure(f"{self._writer.store.where} copied no part of {source}")
+            raise RemoteFailure(f"{self._writer.store.where} did not copy a part of {source}")
         return Part(stop - start, part_etag.strip('"'))
 
     def complete(self, uri: str, upload_id: str, parts: Mapping[int, Part]) -> None:

@@ -37,22 +37,22 @@ _THROTTLED = {
 _NO_QUORUM = {"SlowDownRead", "SlowDownWrite"}
 """What MinIO says of a key that too few of its drives can read or write, with 503: others may be well."""
 _CLOCK = "RequestTimeTooSkewed"
-_ASK_CLOCKS = "Set the clocks right, that of this machine and the store's: a signature lasts for minutes"
+_ASK_CLOCKS = "Synchronise the clocks of this machine and the store: signatures are valid for minutes only"
 _ASK_KEYS = (
-    "The store refuses the key, or what it asks for: once that is allowed there, work goes on by itself; another key "
-    "is given on the page of installations, or in the configuration file with a restart"
+    "Grant the store's key the missing permission: work then continues by itself. To use another key, change it on the "
+    "Installations page, or in the configuration file and restart"
 )
 _ARCHIVED = "InvalidObjectState"
 _ASK_RESTORE = "Restore it there from the archive"
 _FULL = {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"}
 _ASK_BUCKET = (
-    "Create that bucket, or correct the store's endpoint and region on the page of its installation: a bucket may also "
+    "Create the bucket, or correct the store's endpoint and region on the page of its installation: the bucket may "
     "be in another store"
 )
 _KMS = "kms"
 _ASK_KMS = (
     "The object is encrypted: grant the user of this access key kms:Decrypt (to write, kms:GenerateDataKey too) on the "
-    "KMS key that is named, and see that the key is enabled"
+    "KMS key named here, and make sure that the key is enabled"
 )
 _ABSENT = {"NoSuchKey", "NotFound", "404"}
 _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {

@@ -62,7 +62,7 @@ def split_uri(uri: str) -> tuple[str, str]:
     scheme, separator, rest = uri.partition("://")
     bucket, _, key = rest.partition("/")
     if scheme not in ("s3", "s3a") or not separator or not bucket:
-        raise Invalid(f"'{uri}' is no s3:// address")
+        raise Invalid(f"'{uri}' is not an s3:// address")
     return bucket, key
 
 
@@ -71,7 +71,7 @@ def _with_file(credentials_file: str) -> Any:
     session = botocore.session.get_session()
     if credentials_file:
         if not Path(credentials_file).is_file():
-            hint = "Put it there, on every machine that asks the store"
+            hint = "Create it on every machine that uses the store"
             raise Invalid(f"there is no file {credentials_file} on this machine", field="credentials_file", hint=hint)
         session.set_config_variable("credentials_file", credentials_file)
     return session
@@ -121,7 +121,7 @@ class S3ObjectStore:
                 botocore_session=_with_file(self.access.credentials_file),
             )
         except boto_errors.ProfileNotFound as error:
-            hint = "Write it into ~/.aws/config of every machine that asks the store"
+            hint = "Add it to ~/.aws/config on every machine that uses the store"
             raise Invalid(f"there is no AWS profile '{self.access.profile}' on this machine", hint=hint) from error
         return self._in_role(session) if self.access.role_arn else session
 
@@ -240,7 +240,7 @@ class S3ObjectStore:
     def versioning(self, bucket_uri: str) -> str:
         """ "Enabled", "Suspended", or "" for a bucket that never had versions."""
         bucket, _ = split_uri(bucket_uri)
-        with self._telling(f"ask for the versioning of {bucket}"):
+        with self._telling(f"read the versioning of {bucket}"):
             return str(self._client.get_bucket_versioning(Bucket=bucket).get("Status", ""))
 
     def replication_rules(self, bucket_uri: str) -> Sequence[ReplicationRule]:
@@ -253,7 +253,7 @@ class S3ObjectStore:
 
     def _configured(self, bucket_uri: str, what: str, ask: Callable[..., Any]) -> Mapping[str, Any]:
         bucket, _ = split_uri(bucket_uri)
-        with self._telling(f"ask for the {what} of {bucket}"):
+        with self._telling(f"read the {what} of {bucket}"):
             try:
                 answer: Mapping[str, Any] = ask(Bucket=bucket)
             except boto_errors.ClientError as error:
@@ -274,7 +274,7 @@ class S3ObjectStore:
         date = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date", "")
         ahead = seconds_ahead(date, asked_at, time.time())
         if ahead is None:
-            raise RemoteFailure(f"{self.where} does not tell the time")
+            raise RemoteFailure(f"{self.where} does not report the time")
         return ahead
 
     @contextmanager
@@ -311,7 +311,7 @@ class S3ObjectStore:
         credentials = self._session.get_credentials()
         if credentials is None:
             return dict(headers)
-        with self._telling("ask for credentials"):
+        with self._telling("get credentials"):
             keys = credentials.get_frozen_credentials()
         return self._signer.signed(keys.access_key, keys.secret_key, keys.token or "", method, url, headers, body)
 
@@ -329,7 +329,7 @@ def _ask_for_own(params: Any, **_: Any) -> None:
 def require_file(ca_bundle: str) -> None:
     """Raises Invalid when a file of certificates isn't on this machine: what the SDKs say then helps nobody."""
     if ca_bundle and not Path(ca_bundle).is_file():
-        hint = "Put the file with the certificates there, on every machine that works for this installation"
+        hint = "Put the certificate file there on every machine that works for this installation"
         raise Invalid(f"there is no file {ca_bundle} on this machine", field="ca_bundle", hint=hint)
 
 
@@ -373,5 +373,5 @@ def core_error(error: Exception, doing: str, where: str) -> LakeMirrorError:
     if isinstance(error, (boto_errors.NoCredentialsError, boto_errors.PartialCredentialsError)):
         return Unauthenticated(f"no credentials for {where} ({doing})")
     if isinstance(error, ResponseParserError):
-        return RemoteFailure(f"{where} answered something that is not S3 to {doing}")
+        return RemoteFailure(f"{where} gave a response that is not S3 to {doing}")
     return Invalid(f"{doing}: {error}")

@@ -34,7 +34,7 @@ def probe(store: FastObjectStore, place: str, *, seconds: float) -> Probed:
     writer, probed = Writer(store, Deadline(time.time() + seconds), tries=1), Probed()
     probed.answers[PUT] = _tried(lambda: writer.put(uri, CONTENT))
     if probed.answers[PUT] is not None:
-        why = NotAsked("it needs an object that could not be written")
+        why = NotAsked("it needs an object, which could not be written")
         return Probed(probed.answers | dict.fromkeys((GET, PARTS, DELETE), why))
     steps: Mapping[str, Callable[[], object]] = {
         GET: lambda: _read_back(store, uri),
@@ -58,7 +58,7 @@ def probe_upload(store: FastObjectStore, place: str, *, seconds: float) -> dict[
 
 def _read_back(store: FastObjectStore, uri: str) -> None:
     if store.read(uri) != CONTENT:
-        raise RemoteFailure(f"{store.where} gave other bytes than were written to {uri}")
+        raise RemoteFailure(f"{store.where} returned other bytes than were written to {uri}")
 
 
 def _in_parts(writer: Writer, uri: str) -> None:
@@ -70,7 +70,7 @@ def _tried(step: Callable[[], object]) -> LakeMirrorError | None:
     try:
         step()
     except Late:
-        return NotAsked("there was no time left for it")
+        return NotAsked("not enough time was left")
     except LakeMirrorError as error:
         return error
     return None

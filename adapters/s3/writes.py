@@ -100,7 +100,7 @@ class Writer:
         answer = self.write("PUT", uri, copy_headers, read_seconds=COPY_SECONDS)
         root = parsed(answer.data)
         if root is None or not (new_etag := text_of(root, "ETag")):
-            raise RemoteFailure(f"{self.store.where} answered something that is not S3 to copy to {uri}")
+            raise RemoteFailure(f"{self.store.where} gave a response that is not S3 to copy to {uri}")
         return _etag(new_etag)
 
     def delete(self, uris: Sequence[str]) -> dict[str, LakeMirrorError]:

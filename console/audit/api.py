@@ -30,12 +30,12 @@ class EventAnswer(serializers.Serializer):
 
     id = serializers.IntegerField()
     at = serializers.DateTimeField()
-    actor = serializers.CharField(allow_blank=True, help_text="a user, or `system:` and a part of ours")
+    actor = serializers.CharField(allow_blank=True, help_text="a user, or `system:` and a component")
     key_id = text_or_null()
     action = serializers.CharField()
     arn = serializers.CharField()
     refused = serializers.BooleanField()
-    times = serializers.IntegerField(help_text="so many refused attempts it tells of")
+    times = serializers.IntegerField(help_text="how many refused attempts it stands for")
     before = serializers.DictField(allow_null=True)
     after = serializers.DictField(allow_null=True)
     reason = text_or_null()
@@ -53,7 +53,7 @@ class ChainAnswer(serializers.Serializer):
     whole_up_to = serializers.IntegerField()
     checked_at = time_or_null()
     wrong = text_or_null()
-    waiting = serializers.IntegerField(help_text="events that have no place in it yet")
+    waiting = serializers.IntegerField(help_text="events not chained yet")
     sealed_up_to = serializers.IntegerField()
 
 
@@ -69,14 +69,14 @@ class StrangersAnswer(serializers.Serializer):
 
 WHICH = (
     OpenApiParameter("actor", str, description="only what this user did"),
-    OpenApiParameter("action", str, description="only this action, or those that begin so: `auth:*`"),
-    OpenApiParameter("resource", str, description="only about this ARN, or those that begin so"),
-    OpenApiParameter("from", str, description="not before this moment, or day"),
-    OpenApiParameter("to", str, description="before this moment, or to the end of this day"),
-    OpenApiParameter("refused", str, enum=("true",), description="only what was refused"),
-    OpenApiParameter("text", str, description="only where this stands somewhere, also in before and after"),
+    OpenApiParameter("action", str, description="only this action, or those with this prefix: `auth:*`"),
+    OpenApiParameter("resource", str, description="only this ARN, or those with this prefix"),
+    OpenApiParameter("from", str, description="from this time or day on"),
+    OpenApiParameter("to", str, description="before this time, or up to the end of this day"),
+    OpenApiParameter("refused", str, enum=("true",), description="only refused attempts"),
+    OpenApiParameter("text", str, description="only events that contain this, also in before and after"),
 )
-FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all of them, not a page, as a file")
+FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all of them as a file, not a page")
 
 
 class Audit(TableView):

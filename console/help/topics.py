@@ -73,7 +73,7 @@ PAGES = {
     "user_sessions": "signing-in#people",
 }
 """By the name of the page's address; a page that is not here leads to the first page of help."""
-_REASONS = ("reasons", "what-a-commit-lacks", "files-that-an-export-could-not-bring")
+_REASONS = ("reasons", "what-a-commit-lacks", "files-that-an-export-could-not-copy")
 
 
 def address(topic: str) -> str:

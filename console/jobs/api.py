@@ -45,7 +45,7 @@ from web.serializers import rfc3339
 
 TYPES = [job_type.value for job_type in JobType]
 WHICH = (
-    OpenApiParameter("type", str, enum=TYPES, description="which jobs; duties unless told"),
+    OpenApiParameter("type", str, enum=TYPES, description="which jobs; default: duties"),
     OpenApiParameter("mirror", str, description="only those of this mirror, and of its source"),
     OpenApiParameter("kind", str, enum=KINDS, description="only duties of this kind"),
     OpenApiParameter("state", str, enum=list(STATES), description="only duties in this state"),
@@ -95,7 +95,7 @@ def _refuse(request: Request, names: Iterable[str], type_: str) -> None:
     """A filter that would do nothing is told of, not left aside."""
     for name in names:
         if name in request.query_params:
-            raise Invalid(f"there is no such filter for jobs of the type {type_}", field=name)
+            raise Invalid(f"this filter does not exist for jobs of the type {type_}", field=name)
 
 
 def _duties(request: Request, visible: MirrorQuerySet, now: datetime) -> Any:

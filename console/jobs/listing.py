@@ -184,7 +184,7 @@ def job_retry(*, actor: Any, kind: JobType, row: Any) -> tuple[str, str | None]:
     if duty is None:
         raise NotFound(f"mirror '{row.mirror.name}' has no validation task")
     if duty.until and duty.until > clock.now() and row.ended_at is None:
-        raise Conflict(f"a check of '{row.mirror.name}' is running: there is nothing to retry yet")
+        raise Conflict(f"a check of '{row.mirror.name}' is running already")
     duty_retry(actor=actor, duty=duty)
     return f"validation of {row.mirror.name} runs now", duty_url(MirrorDuty.VALIDATE, row.mirror_id)
 

@@ -15,13 +15,13 @@ def gauges() -> Iterator[Gauge]:
     """How long the chain is, its head, and what was found when it was read again."""
     now = chain_status()
     figures = {
-        "audit_chain_events": ("events that have a place in the audit's chain", now.head.number),
+        "audit_chain_events": ("events in the audit chain", now.head.number),
         "audit_chain_head": (
             "the first 13 hexadecimal digits of its head's digest, as a number",
             int(now.head.digest[:DIGITS], 16),
         ),
         "audit_chain_broken": ("1 if an event was found to be changed or missing", bool(now.head.wrong)),
-        "audit_waiting_events": ("events that have no place in it yet", now.waiting),
+        "audit_waiting_events": ("events not chained yet", now.waiting),
     }
     for name, (words, value) in figures.items():
         gauge = Gauge(name, words)

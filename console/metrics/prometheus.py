@@ -63,7 +63,7 @@ def gauges(user: Any) -> Iterator[Gauge]:
 
 
 def _of_mirrors(mirrors: Sequence[Mirror]) -> Iterator[Gauge]:
-    paused = Gauge("mirror_paused", "1 while nothing of the mirror is moved because somebody paused it")
+    paused = Gauge("mirror_paused", "1 while the mirror is paused")
     state = Gauge("mirror_state", "1 for the state that the mirror is in, 0 for the others")
     blocked = Gauge("mirror_blocked_things", "records, metaranges, ranges and objects that are waited for")
     success = Gauge("mirror_last_success_timestamp_seconds", "when the last round of promotion succeeded")
@@ -106,7 +106,7 @@ def _of_branches(mirrors: Sequence[Mirror], now: datetime) -> Iterator[Gauge]:
 def _of_duties(duties: DutyQuerySet, now: datetime) -> Iterator[Gauge]:
     age = Gauge("duty_last_success_age_seconds", "since the oldest last success of a duty of this kind")
     failures = Gauge("duty_failures_in_a_row", "of the duty of this kind that fails the most")
-    overdue = Gauge("duty_overdue_seconds", "how long the most overdue one has waited to be taken up")
+    overdue = Gauge("duty_overdue_seconds", "how long the most overdue task has waited to run")
     free = Q(until=None) | Q(until__lt=now)
     rows = (
         duties.order_by()
@@ -124,7 +124,9 @@ def _of_duties(duties: DutyQuerySet, now: datetime) -> Iterator[Gauge]:
 
 def _of_outages(regions: set[str] | None, now: datetime) -> Gauge:
     """Of these regions; None for all."""
-    failing = Gauge("outage_seconds", "how long a region's lakeFS or store has not answered, or not let us in")
+    failing = Gauge(
+        "outage_seconds", "how long a region's lakeFS or store has not answered or has refused the access key"
+    )
     for outage in contact.outages(now):
         if regions is not None and outage.region not in regions:
             continue

@@ -72,7 +72,7 @@ class OutageAnswer(serializers.Serializer):
     status = serializers.ChoiceField([*(kind.value for kind in OutageKind), "stopped"])
     since = serializers.DateTimeField()
     reason = serializers.CharField()
-    problem = serializers.CharField(allow_blank=True, help_text="what the last call got")
+    problem = serializers.CharField(allow_blank=True, help_text="the result of the last call")
     mirrors = many_texts()
 
 

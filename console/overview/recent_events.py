@@ -30,7 +30,7 @@ _WORDS = {
     Verb.VALIDATE: "started a validation of",
     Verb.STOP: "stopped a validation of",
     Verb.PRIORITISE: "prioritised a commit of",
-    Verb.RETRY: "checked again what is missing at",
+    Verb.RETRY: "retried what is missing at",
     Verb.RESET_BRANCH: "undid uncommitted changes at",
     Verb.VERIFY: "verified",
     Verb.RUN: "ran",
@@ -78,9 +78,9 @@ def _move(row: Promotion) -> Phrase:
     if row.why == Why.FOREIGN:
         return say(which, " was moved by somebody")
     if row.why == Why.BACK:
-        return say(which, " is back at ", short(row.to_commit), ": moved back, restored, or by a late call")
+        return say(which, " is back at ", short(row.to_commit), ": moved back by somebody, a restore or a late call")
     if row.why == Why.VANISHED:
-        return say(which, " is gone at the mirror: deleted by somebody, or restored")
+        return say(which, " is gone at the mirror: deleted by somebody, or lost in a restore")
     if row.why == Why.FOUND:
         return say(which, " was found at ", short(row.to_commit))
     if row.why == Why.UNDONE:

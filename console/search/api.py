@@ -100,7 +100,7 @@ def _hits(of: type[serializers.Serializer]) -> serializers.Serializer:
     fields = {
         "results": of(many=True),
         "has_more": serializers.BooleanField(),
-        "looked_at_all": serializers.BooleanField(help_text="false: only the rows that were written last"),
+        "looked_at_all": serializers.BooleanField(help_text="false: only the most recent rows"),
     }
     name = of.__name__.removesuffix("Answer") + "sAnswer"
     made: serializers.Serializer = type(name, (serializers.Serializer,), fields)()

@@ -109,9 +109,9 @@ def text_of(given: str) -> str:
     """What is looked for, without the blanks around it. Raises Invalid: nothing, or too much."""
     text = given.strip()
     if not text:
-        raise Invalid("there is nothing to search for", field="q")
+        raise Invalid("enter something to search for", field="q")
     if len(text) > LONGEST:
-        raise Invalid(f"longer than {LONGEST:,} characters", field="q", hint="No name, id or path is as long as that")
+        raise Invalid(f"longer than {LONGEST:,} characters", field="q", hint="Names, ids and paths are shorter")
     return text
 
 

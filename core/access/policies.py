@@ -6,7 +6,7 @@ so that a policy says the same in both places:
 
 - `*` stands for any run of characters (also `/` and none), `?` for exactly one; there is no escape; case matters.
 - Of a resource `arn:lakefs:service:region:account:rest` only `rest` may hold wildcards; service and account must be
-  equal, region isn't looked at. A resource that is just `*` covers everything, also what is no ARN.
+  equal, region isn't looked at. A resource that is just `*` covers everything, also what is not an ARN.
 - `${user}` in a resource stands for the name of the user who asks. It is taken literally: a wildcard in a name is none.
 """
 
@@ -186,7 +186,7 @@ def may_cover_repository(pattern: str) -> bool:
 
 
 def _arn_fields(text: str) -> list[str] | None:
-    """The six fields of an ARN, the last one with any colons it has; None if it is no ARN of lakeFS."""
+    """The six fields of an ARN, the last one with any colons it has; None if it is not an ARN of lakeFS."""
     fields = text.split(":", _ARN_FIELDS - 1)
     if len(fields) < _ARN_FIELDS or fields[:2] != ["arn", "lakefs"] or not fields[2] or not fields[5]:
         return None
@@ -321,7 +321,7 @@ def _action(value: object, where: str) -> str:
     service = action.partition(":")[0]
     if not _ACTION.fullmatch(action) or service not in SERVICES:
         hint = f"Write service:Action, like fs:ReadRepository or fs:*; services are {', '.join(sorted(SERVICES))}"
-        raise Invalid(f"{where}: '{action[:80]}' is no action", field=where, hint=hint)
+        raise Invalid(f"{where}: '{action[:80]}' is not an action", field=where, hint=hint)
     return action
 
 
@@ -331,7 +331,7 @@ def _resources(value: object, where: str) -> tuple[str, ...]:
         try:
             value = json.loads(value)
         except (json.JSONDecodeError, RecursionError) as error:
-            raise Invalid(f"{where} begins like a JSON list but is none", field=where) from error
+            raise Invalid(f"{where} begins like a JSON list but is not one", field=where) from error
     items = _list(value, where) if isinstance(value, list) else [value]
     return tuple(_resource(item, where) for item in items)
 
@@ -343,7 +343,7 @@ def _resource(value: object, where: str) -> str:
     if pattern == ALL:
         return pattern
     if fields is None:
-        raise Invalid(f"{shown} is no ARN", field=where, hint="Write * or arn:lakefs:fs:::repository/NAME")
+        raise Invalid(f"{shown} is not an ARN", field=where, hint="Use * or arn:lakefs:fs:::repository/NAME")
     if any(set("*?$") & set(field) for field in fields[:5]):
         raise Invalid(f"{shown} has a wildcard before its last field", field=where, hint="It would never match")
     _check_variables(pattern, shown, where)

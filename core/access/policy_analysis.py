@@ -122,9 +122,9 @@ def check_question(action: str, arn: str) -> None:
     match = _ACTION.fullmatch(action)
     if match is None or match[1] not in SERVICES:
         hint = f"Write one action, like fs:ReadRepository; services are {', '.join(sorted(SERVICES))}"
-        raise Invalid(f"'{action[:80]}' is no action", field="action", hint=hint)
+        raise Invalid(f"'{action[:80]}' is not an action", field="action", hint=hint)
     if len(arn) > LONGEST_ARN or not (arn == ALL or is_arn(arn)):
-        raise Invalid(f"'{arn[:120]}' is no ARN", field="arn", hint="Write * or arn:lakefs:fs:::repository/NAME")
+        raise Invalid(f"'{arn[:120]}' is not an ARN", field="arn", hint="Use * or arn:lakefs:fs:::repository/NAME")
 
 
 def covering(policies: Iterable[Policy], action: str, arn: str, username: str) -> list[Deciding]:

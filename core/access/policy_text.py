@@ -31,9 +31,9 @@ def read(text: str) -> Policy | Wrong:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        return Wrong(f"That is no JSON: {error.msg} at column {error.colno}", error.lineno, _line(text, error.lineno))
+        return Wrong(f"This is not JSON: {error.msg} at column {error.colno}", error.lineno, _line(text, error.lineno))
     except RecursionError:
-        return Wrong("That is nested too deeply", 0, "")
+        return Wrong("This is nested too deeply", 0, "")
     try:
         return parse_policy(document)
     except Invalid as error:

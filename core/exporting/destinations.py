@@ -12,7 +12,7 @@ from core.installations.places import inside
 
 LONGEST_KEY = 1024
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_HINT = "Write s3://BUCKET/PATH"
+_HINT = "Use s3://BUCKET/PATH"
 
 
 def check_place(uri: str, field: str) -> str:
@@ -20,16 +20,16 @@ def check_place(uri: str, field: str) -> str:
     scheme, separator, rest = uri.partition("://")
     bucket, _, path = rest.partition("/")
     if not separator or scheme not in ("s3", "s3a"):
-        raise Invalid(f"'{uri[:200]}' is no s3:// address", field=field, hint=_HINT)
+        raise Invalid(f"'{uri[:200]}' is not an s3:// address", field=field, hint=_HINT)
     if not _BUCKET.fullmatch(bucket) or ".." in bucket:
-        raise Invalid(f"'{bucket[:80]}' can't name a bucket", field=field, hint=_HINT)
+        raise Invalid(f"'{bucket[:80]}' is not a valid bucket name", field=field, hint=_HINT)
     path = path.rstrip("/")
     if len(path.encode()) > LONGEST_KEY - 100:
-        raise Invalid(f"a path of {len(path.encode())} bytes leaves no room for keys", field=field)
+        raise Invalid(f"a path of {len(path.encode())} bytes  bytes leaves no room for keys", field=field)
     if any(ord(letter) < 32 or letter == "\x7f" for letter in path):
-        raise Invalid("the path holds control characters", field=field, hint=_HINT)
+        raise Invalid("the path contains control characters", field=field, hint=_HINT)
     if any(part in (".", "..") for part in path.split("/")):
-        raise Invalid("the path has a part '.' or '..'", field=field, hint=_HINT)
+        raise Invalid("the path contains '.' or '..' as a part", field=field, hint=_HINT)
     return f"s3://{bucket}/{path}" if path else f"s3://{bucket}"
 
 
@@ -42,7 +42,7 @@ def check_beside(status_path: str, path: str, repository: str, branch: str) -> N
         raise Invalid(
             f"{what} inside of the export path",
             field="exportStatusPath",
-            hint="Choose a place beside it: who reads the export would find files that are in no commit",
+            hint="Choose a path beside it: readers of the export would find files that are in no commit",
         )
 
 
@@ -59,7 +59,7 @@ def imported_from(path: str, address: str, key: bytes) -> Conflict:
     return Conflict(
         f"{address}, in the export path {path}, is an object of the repository: '{name}' was imported from there",
         field="exportPath",
-        hint="Export to another place: a file that is written or removed here may be the only one that a commit has",
+        hint="Use another path: a file that is replaced or removed here may be the only copy that a commit has",
     )
 
 

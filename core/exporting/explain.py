@@ -169,8 +169,8 @@ def _at_rest(facts: ExportFacts, now: datetime) -> Told:
         phrase = sentence(f"The destination has matched {facts.branch} (", short(standing.last_success_ref), f"){when}")
         return Told(State.UP_TO_DATE, "Exported", phrase)
     if is_overwritten(standing) and not is_due(standing):
-        unknown = say("Runs have written to ", code(standing.path), " of which the database knows nothing")
-        why = ": it came back from an older backup, and nobody knows what this place holds"
+        unknown = say("Runs have written to ", code(standing.path), " that the database has no record of")
+        why = ": it was restored from an older backup, so what this path contains is unknown"
         return Told(State.UNKNOWN, "Unknown", sentences(sentence(unknown, why), say("Run the export.")), "run")
     if is_due(standing):
         phrase = sentence(short(facts.head), " is queued for export")

@@ -59,7 +59,7 @@ _ADVICE = {
     Reason.DENIED: "Grant this access key the missing permission",
     Reason.FULL: "Free space there",
     Reason.GONE: "Restore the object, or delete the file from the branch",
-    Reason.FOREIGN: "Move that file away, or remove the expression that marks its directory",
+    Reason.FOREIGN: "Move that file elsewhere, or remove the expression that marks its directory",
     Reason.CHANGED: "Restore the object that was committed, or commit the file again",
 }
 
@@ -78,18 +78,18 @@ def words_of(error: LakeMirrorError) -> str:
 
 
 _WORDS = {
-    Reason.GONE: "gone at the source",
+    Reason.GONE: "missing at the source",
     Reason.CHANGED: "changed at the source",
-    Reason.FOREIGN: "somebody's own file in its place",
-    Reason.KEY: "impossible key",
-    Reason.METADATA: "metadata that S3 can't keep",
+    Reason.FOREIGN: "another file in its place",
+    Reason.KEY: "invalid key",
+    Reason.METADATA: "metadata that S3 can't store",
     Reason.DENIED: "access denied",
-    Reason.NOT_FOUND: "no such place",
+    Reason.NOT_FOUND: "not found",
     Reason.REFUSED: "refused by the store",
     Reason.THROTTLED: "throttled",
     Reason.UNREACHABLE: "store can't be reached",
     Reason.FULL: "store is full",
-    Reason.STORE: "error of the store",
+    Reason.STORE: "store error",
 }
 
 

@@ -30,8 +30,8 @@ def check_name(name: str, field: str = "name") -> str:
     """The name as it is. Raises Invalid for what can be none; `field` is where it was given."""
     if not _NAME.fullmatch(name):
         raise Invalid(
-            f"'{name[:80]}' can't name an export",
+            f"'{name[:80]}' is not a valid export name",
             field=field,
-            hint=f"Take up to {LONGEST} letters, digits and _ . - , beginning with a letter or digit",
+            hint=f"Use up to {LONGEST} letters, digits and _ . - , beginning with a letter or digit",
         )
     return name

@@ -20,10 +20,10 @@ LIST = "s3:ListBucket"
 WHOSE = "ARN-OF-THE-USER-OR-ROLE"
 SHOWN = 3
 _WORDS = {
-    "s3:PutObject": ("write below", "An object was written to"),
-    "s3:GetObject": ("read below", "It was read back from"),
-    "s3:DeleteObject": ("delete below", "It was deleted from"),
-    "s3:AbortMultipartUpload": ("write in parts below", "An upload in parts was begun and given up at"),
+    "s3:PutObject": ("write below", "Wrote an object to"),
+    "s3:GetObject": ("read below", "Read an object back from"),
+    "s3:DeleteObject": ("delete below", "Deleted an object from"),
+    "s3:AbortMultipartUpload": ("start multipart uploads below", "Started and cancelled a multipart upload at"),
 }
 
 
@@ -44,20 +44,20 @@ class Store:
 def check_branch(name: str, repository: str, head: str | LakeMirrorError) -> Check:
     """Is there something to export?"""
     if isinstance(head, LakeMirrorError):
-        return not_known("branch", f"Where '{name}' is", head) if head.retryable else failing("branch", head)
-    return Check("branch", CheckOutcome.OK, f"'{name}' of '{repository}' is there, at {head[:8]}")
+        return not_known("branch", f"where '{name}' is", head) if head.retryable else failing("branch", head)
+    return Check("branch", CheckOutcome.OK, f"'{name}' of '{repository}' exists, at {head[:8]}")
 
 
 def check_markers(names: Sequence[str], looked: str | LakeMirrorError) -> Check:
     """Does the branch hold files that stand where markers of ours would? `looked`: what was looked through."""
     check_id = "marker-names"
     if isinstance(looked, LakeMirrorError):
-        return not_known(check_id, "Whether the branch has files named _lakefs_success", looked)
+        return not_known(check_id, "whether the branch has files named _lakefs_success", looked)
     if not names:
         return Check(check_id, CheckOutcome.OK, f"No file is named _lakefs_success among {looked}")
     listed = ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
     message = f"The branch has {count(len(names), 'file')} named _lakefs_success: {listed}"
-    fix = "Such a file is exported like any other, and takes the marker's place: rename it if readers wait for markers"
+    fix = "Such a file is exported like any other, in place of the marker: rename it if readers wait for markers"
     return Check(check_id, CheckOutcome.WARNING, message, fix)
 
 
@@ -67,13 +67,15 @@ def check_patterns(nothing: Sequence[str], number: int, looked: str | LakeMirror
     if isinstance(looked, Invalid):
         return failing(check_id, looked)
     if isinstance(looked, LakeMirrorError):
-        return not_known(check_id, "What the expressions match", looked)
+        return not_known(check_id, "what the expressions match", looked)
     if not number:
         return Check(check_id, CheckOutcome.OK, "There are no expressions: no directory gets a marker")
     if nothing:
         listed = ", ".join(f"'{pattern}'" for pattern in nothing[:SHOWN])
-        fix = r"A directory is matched with its slash and without one before it, as in logs/day=01/; . is any character"
-        return Check(check_id, CheckOutcome.WARNING, f"In {looked} nothing is matched by {listed}", fix)
+        fix = (
+            r"Directories are matched with a trailing slash and no leading one, as in logs/day=01/; . is any character"
+        )
+        return Check(check_id, CheckOutcome.WARNING, f"In {looked}, {listed} matched nothing", fix)
     message = "the expression matches" if number == 1 else f"each of the {number} expressions matches"
     return Check(check_id, CheckOutcome.OK, f"In {looked}, {message} something")
 
@@ -83,8 +85,8 @@ def check_patterns(nothing: Sequence[str], number: int, looked: str | LakeMirror
 
 def check_store(side: str, store: Store) -> Check:
     """Where does the configuration say that the bucket is?"""
-    whose = f"the store that export_stores has for {store.bucket}" if store.own else f"the store of {store.region}"
-    message = f"{store.bucket} is looked for at {store.where}, {whose}"
+    whose = f"the store configured for {store.bucket} in export_stores" if store.own else f"the store of {store.region}"
+    message = f"{store.bucket} is at {store.where}, {whose}"
     by = f"the key {store.key}" if store.key else "the credentials of this machine"
     return Check(f"{side}-store", CheckOutcome.OK, f"{message}, with {by}")
 
@@ -93,21 +95,19 @@ def check_bucket(side: str, store: Store, answer: object) -> Check:
     """Does a store answer, know our key, and have the bucket? `answer`: what came instead of a listing, if an error."""
     check_id = f"{side}-bucket"
     if isinstance(answer, NotFound):
-        fix = f"Make the bucket, or name its store: export_stores.{store.bucket} in the configuration"
+        fix = f"Create the bucket, or configure its store: export_stores.{store.bucket} in the configuration"
         return Check(check_id, CheckOutcome.FAILED, f"There is no bucket {store.bucket} at {store.where}", fix)
     if isinstance(answer, Unauthenticated):
-        fix = f"Give the key of {_field(store)} to the configuration, and restart"
+        fix = f"Set the key of {_field(store)} in the configuration, and restart"
         return Check(check_id, CheckOutcome.FAILED, f"{store.where} refuses the key: {answer.message}", fix)
     if isinstance(answer, Unreachable):
-        fix = f"See to it that this machine reaches {store.where}; another address goes into {_field(store)}"
+        fix = f"Make sure that this machine can reach {store.where}; set another address in {_field(store)}"
         return Check(check_id, CheckOutcome.FAILED, answer.message, fix)
     if isinstance(answer, Denied):
-        return Check(
-            check_id, CheckOutcome.WARNING, f"{store.bucket} is there, but does not show its keys", answer.hint
-        )
+        return Check(check_id, CheckOutcome.WARNING, f"{store.bucket} exists, but can't be listed", answer.hint)
     if isinstance(answer, LakeMirrorError):
-        return not_known(check_id, f"Whether {store.bucket} is there", answer)
-    return Check(check_id, CheckOutcome.OK, f"{store.bucket} is there, and the key is accepted")
+        return not_known(check_id, f"whether {store.bucket} exists", answer)
+    return Check(check_id, CheckOutcome.OK, f"{store.bucket} exists, and the key is accepted")
 
 
 def _field(store: Store) -> str:
@@ -118,11 +118,11 @@ def check_list(side: str, place: str, answer: object) -> Check:
     """May our key list there? A first run does nothing before it has looked what is there already."""
     check_id = f"{side}-right:{LIST}"
     if isinstance(answer, Denied):
-        fix = "Add this statement to the bucket's policy, or without its Principal to the user's or role's own"
+        fix = "Add this statement to the bucket policy, or, without Principal, to the policy of the user or role"
         message = f"The key may not list {place}: {answer.message}"
         return Check(check_id, CheckOutcome.FAILED, message, fix, statement(LIST, place))
     if isinstance(answer, LakeMirrorError):
-        return not_known(check_id, f"Whether the key may list {place}", answer)
+        return not_known(check_id, f"whether the key may list {place}", answer)
     return Check(check_id, CheckOutcome.OK, f"The key may list {place}")
 
 
@@ -131,13 +131,13 @@ def check_right(side: str, action: str, place: str, answer: LakeMirrorError | No
     check_id, (what, done) = f"{side}-right:{action}", _WORDS[action]
     if answer is None:
         return Check(check_id, CheckOutcome.OK, f"{done} {place}")
-    stays = f". Remove {leftover}, which stayed there" if leftover else ""
+    stays = f". Remove {leftover}, which was left there" if leftover else ""
     if isinstance(answer, NotAsked) or answer.retryable:
-        return not_known(check_id, f"Whether the key may {what} {place}", answer, f"{answer.hint}{stays}".lstrip(". "))
+        return not_known(check_id, f"whether the key may {what} {place}", answer, f"{answer.hint}{stays}".lstrip(". "))
     message = f"The key can't {what} {place}: {answer.message}"
     if not isinstance(answer, Denied):
-        return Check(check_id, CheckOutcome.FAILED, message, f"{answer.hint or 'The store says why'}{stays}")
-    fix = f"Add this statement to the bucket's policy, or without its Principal to the user's or role's own{stays}"
+        return Check(check_id, CheckOutcome.FAILED, message, f"{answer.hint or 'See the message of the store'}{stays}")
+    fix = f"Add this statement to the bucket policy, or, without Principal, to the policy of the user or role{stays}"
     return Check(check_id, CheckOutcome.FAILED, message, fix, statement(action, place))
 
 
@@ -153,13 +153,13 @@ def check_content(place: str, answer: Collection[str] | LakeMirrorError, more: b
     """What is there already? `ours`: this export has written there."""
     check_id = "path-content"
     if isinstance(answer, LakeMirrorError):
-        return not_known(check_id, f"What is at {place}", answer)
+        return not_known(check_id, f"what is at {place}", answer)
     if not answer:
-        return Check(check_id, CheckOutcome.OK, f"Nothing is at {place} yet")
+        return Check(check_id, CheckOutcome.OK, f"{place} is empty")
     seen = f"{count(len(answer), 'object')}{' or more' if more else ''}"
     if ours:
-        return Check(check_id, CheckOutcome.OK, f"{seen} at {place}: this export has written there")
-    fix = "They stay, but a file of the branch replaces one of the same key: take an empty path to be sure"
+        return Check(check_id, CheckOutcome.OK, f"{seen} at {place}, which this export has written to before")
+    fix = "They are kept, but a file of the branch replaces one with the same key: use an empty path to be safe"
     return Check(check_id, CheckOutcome.WARNING, f"{seen} at {place} already", fix)
 
 
@@ -167,5 +167,5 @@ def check_apart(side: str, place: str, error: LakeMirrorError | None) -> Check:
     """Is a place nobody else's?"""
     check_id = f"{side}-apart"
     if error is None:
-        return Check(check_id, CheckOutcome.OK, f"{place} overlaps no repository's, mirror's or other export's place")
+        return Check(check_id, CheckOutcome.OK, f"{place} overlaps no repository, mirror or other export")
     return failing(check_id, error)

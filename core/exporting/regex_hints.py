@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-_LOOKING = "RE2 looks neither ahead nor back: write out what has to stand there, or use one expression for each case"
-_AGAIN = "RE2 can't match again what a group matched: write the text itself, or [^/]+ where anything may stand"
+_LOOKING = "RE2 has no lookahead or lookbehind: write out the text, or use one expression for each case"
+_AGAIN = "RE2 has no backreferences: write the text itself, or [^/]+ for any text"
 _BY_PART = (
     ("(?P=", _AGAIN),
     ("(?=", _LOOKING),
     ("(?!", _LOOKING),
     ("(?<=", _LOOKING),
     ("(?<!", _LOOKING),
-    ("(?P", "Leave the name out: (...) is a group, too"),
-    ("(?>", "Write (?:...): RE2 never goes back, so it needs no atomic groups"),
-    ("(?#", "Take the comment out"),
-    ("(?", "Write (?:...) for a group, (?i) to take capitals for small letters"),
+    ("(?P", "Remove the name: (...) is a group too"),
+    ("(?>", "Write (?:...): RE2 never backtracks, so it has no atomic groups"),
+    ("(?#", "Remove the comment"),
+    ("(?", "Write (?:...) for a group, (?i) to ignore case"),
 )
 _BY_WORDS = {
     "missing )": r"Close the group with ), or write \( for the character itself",
-    "unexpected )": r"Take the ) out, or write \) for the character itself",
+    "unexpected )": r"Remove the ), or write \) for the character itself",
     "missing ]": r"Close the class with ], or write \[ for the character itself",
     "no argument for repetition operator": r"Write .* for anything (* is a shell's), or \* for the character itself",
-    "bad repetition operator": "One of * + ? {n} is enough; RE2 never goes back, so it needs no possessive ones",
+    "bad repetition operator": "One of * + ? {n} is enough: RE2 never backtracks, so it has no possessive quantifiers",
     "invalid repetition size": "Write {least,most} with least first, and no more than 1000, nested ones multiplied",
     "invalid character class range": r"Write the smaller character first, as in [a-z], and \- for the character itself",
-    "invalid escape sequence": r"Take the backslash out, or write \\ for the character itself",
+    "invalid escape sequence": r"Remove the backslash, or write \\ for the character itself",
     "trailing \\": r"Write \\ for the character itself",
-    "pattern too large": "Make it several expressions, or its repetitions smaller",
+    "pattern too large": "Split it into several expressions, or use smaller repetitions",
     "it is not text": "Write UTF-8",
 }
 PARENTHESES = ("missing )", "unexpected )")

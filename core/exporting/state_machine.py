@@ -72,11 +72,11 @@ def check_start(standing: ExportSituation, head: str) -> None:
     if standing.paused:
         raise Conflict("the export is paused", hint="Resume it first")
     if standing.state is State.IN_PROGRESS:
-        raise Conflict("export currently in progress", hint="When it ends, a newer head is exported by itself")
+        raise Conflict("export currently in progress", hint="A newer head is exported automatically when it ends")
     if standing.state is State.FAILED:
-        raise Conflict("the last export failed", hint="Repair it first: that resumes it")
+        raise Conflict("the last export failed", hint="Repair it first")
     if standing.state is not State.REPAIRED and is_exported(standing, head):
-        raise Conflict(f"nothing to export: {head[:8]} is exported already")
+        raise Conflict(f"nothing to export: {head[:8]} has been exported already")
 
 
 def check_repair(standing: ExportSituation) -> None:

@@ -92,4 +92,4 @@ def outage_remedy(outage: Outage) -> str:
     if outage.kind is OutageKind.REFUSED:
         return f"Give {outage.region} an access key that works, on the page of its installation."
     what = "its lakeFS server" if outage.service is Service.LAKEFS else "its object store"
-    return f"Check {what} and the network between; work goes on by itself once it answers."
+    return f"Check {what} and the network in between; work continues by itself once it answers."

@@ -102,13 +102,13 @@ def check_reachable(side: str, region: str, answer: ServerInfo | LakeMirrorError
     """Does the lakeFS of a region answer at all?"""
     check_id = f"{side}-reachable"
     if isinstance(answer, Throttled):
-        return Check(check_id, CheckOutcome.UNKNOWN, f"The lakeFS of {region} asks to be left alone", "Try again later")
+        return Check(check_id, CheckOutcome.UNKNOWN, f"The lakeFS of {region} is limiting requests", "Try again later")
     if isinstance(answer, (Unreachable, RemoteFailure)):
-        fix = f"See to it that the lakeFS of {region} runs, and that this machine reaches its configured address"
+        fix = f"Make sure that the lakeFS of {region} is running and that this machine can reach its configured address"
         return Check(check_id, CheckOutcome.FAILED, answer.message, fix)
     if isinstance(answer, (Invalid, NotAsked, Unreadable)):
         return failing(check_id, answer)
-    return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} answers")
+    return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} is reachable")
 
 
 def check_worker(region: str, deployment: str, silence: str) -> Check:
@@ -118,11 +118,11 @@ def check_worker(region: str, deployment: str, silence: str) -> Check:
         return Check("destination-worker", CheckOutcome.OK, f"The deployment {deployment} serves {region}")
     if deployment:
         message = f"The deployment {deployment}, which serves {region}, has not reported for {silence}"
-        return Check("destination-worker", CheckOutcome.WARNING, message, "Start it, or see why it is not running")
+        return Check("destination-worker", CheckOutcome.WARNING, message, "Start it, or find out why it is not running")
     message = f"No deployment that serves {region} has ever reported: the mirror would wait for one"
     fix = (
         f"Start a LakeMirror on this database with 'region: {region}', or with {region} among its serve_regions."
-        " One of the version before says nothing of itself: if that works there, go on"
+        " Deployments of the previous version don't report: if one of those runs there, continue"
     )
     return Check("destination-worker", CheckOutcome.WARNING, message, fix)
 
@@ -134,26 +134,29 @@ def check_credentials(side: str, region: str, answer: ServerInfo | LakeMirrorErr
         return Check(check_id, CheckOutcome.FAILED, f"The lakeFS of {region} refuses the key", answer.hint)
     if isinstance(answer, (ServerInfo, Denied, NotFound)):
         return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} accepts the key")
-    return not_known(check_id, f"Whether the lakeFS of {region} accepts the key", answer)
+    return not_known(check_id, f"whether the lakeFS of {region} accepts the key", answer)
 
 
 def check_version(side: str, region: str, answer: ServerInfo | LakeMirrorError) -> Check:
     """Is it a lakeFS that a mirror can live with?"""
     check_id = f"{side}-version"
     if isinstance(answer, LakeMirrorError):
-        return not_known(check_id, f"The version of the lakeFS of {region}", answer)
+        return not_known(check_id, f"the version of the lakeFS of {region}", answer)
     version_text, version = answer.version or "no version", _numbers(answer.version)
     if version is None:
-        return Check(check_id, CheckOutcome.UNKNOWN, f"The lakeFS of {region} calls itself {version_text}")
+        return Check(check_id, CheckOutcome.UNKNOWN, f"The lakeFS of {region} reports {version_text}")
     if version < OLDEST:
         fix = f"Upgrade it to {_dotted(OLDEST)} or later"
         return Check(
-            check_id, CheckOutcome.FAILED, f"The lakeFS of {region}, {version_text}, takes no commit records yet", fix
+            check_id,
+            CheckOutcome.FAILED,
+            f"The lakeFS of {region}, {version_text}, does not accept commit records",
+            fix,
         )
     if version < TRIED or version[0] > TRIED[0]:
-        fix = f"LakeMirror was tried with {_dotted(TRIED)}: try a small repository first"
+        fix = f"LakeMirror is tested with {_dotted(TRIED)}: try a small repository first"
         return Check(
-            check_id, CheckOutcome.WARNING, f"LakeMirror was not tried with {version_text}, the lakeFS of {region}", fix
+            check_id, CheckOutcome.WARNING, f"LakeMirror is not tested with {version_text}, the lakeFS of {region}", fix
         )
     return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} is {version_text}")
 
@@ -172,19 +175,19 @@ def check_right(side: str, action: str, arn: str, answer: object) -> Check:
     """May our key do this there? lakeFS asks for the right before it looks: "not there" is a yes."""
     check_id = f"{side}-right:{action}"
     if isinstance(answer, Denied):
-        fix = f"Allow {action} on {arn} to the key's user, as the policy ReplicationPolicy does"
+        fix = f"Grant the key's user {action} on {arn}, as the policy ReplicationPolicy does"
         state = CheckOutcome.WARNING if action in USEFUL else CheckOutcome.FAILED
         return Check(check_id, state, f"The key may not {action} on {arn}", fix)
     doubtful = (Unauthenticated, Unreachable, Throttled, RemoteFailure, NotAsked)
     if isinstance(answer, doubtful):
-        return not_known(check_id, f"Whether the key may {action} on {arn}", answer)
+        return not_known(check_id, f"whether the key may {action} on {arn}", answer)
     return Check(check_id, CheckOutcome.OK, f"The key may {action} on {arn}")
 
 
 def untried(side: str, action: str, arn: str, why: str) -> Check:
     """A right that can't be tried without changing something."""
-    fix = f"See to it that the key's user has {action} on {arn}, as the policy ReplicationPolicy gives it"
-    return Check(f"{side}-right:{action}", CheckOutcome.UNKNOWN, f"{action} was not tried: {why}", fix)
+    fix = f"Make sure that the key's user has {action} on {arn}, as in the policy ReplicationPolicy"
+    return Check(f"{side}-right:{action}", CheckOutcome.UNKNOWN, f"{action} was not tested: {why}", fix)
 
 
 # --- the source repository --------------------------------------------------------------------------------------------
@@ -196,19 +199,19 @@ def check_repository(
     """Is there something to mirror? `head` is that of the default branch."""
     check_id = "source-repository"
     if isinstance(repository, NotFound):
-        fix = "Give the name that it has in lakeFS, and its region"
+        fix = "Check the name of the repository and its region"
         return Check(check_id, CheckOutcome.FAILED, f"There is no repository '{name}' in {region}", fix)
     if isinstance(repository, LakeMirrorError):
-        return not_known(check_id, f"Whether '{name}' is in {region}", repository)
+        return not_known(check_id, f"whether '{name}' is in {region}", repository)
     if isinstance(head, NotFound):
-        fix = "Commit something to it first"
-        return Check(check_id, CheckOutcome.FAILED, f"'{name}' has no commit on {repository.default_branch}", fix)
+        fix = "Make a commit first"
+        return Check(check_id, CheckOutcome.FAILED, f"'{name}' has no commits on {repository.default_branch}", fix)
     if isinstance(head, LakeMirrorError):
-        return not_known(check_id, f"Whether '{name}' has commits", head)
+        return not_known(check_id, f"whether '{name}' has commits", head)
     if not head.metarange_id and not head.parents:
-        message = f"'{name}' has nothing but its first, empty commit on {repository.default_branch}"
-        return Check(check_id, CheckOutcome.WARNING, message, "Go on if data is still to come")
-    return Check(check_id, CheckOutcome.OK, f"'{name}' is there, and {repository.default_branch} is at {head.id[:8]}")
+        message = f"'{name}' has only its first, empty commit on {repository.default_branch}"
+        return Check(check_id, CheckOutcome.WARNING, message, "Continue if data is still to come")
+    return Check(check_id, CheckOutcome.OK, f"'{name}' exists, and {repository.default_branch} is at {head.id[:8]}")
 
 
 def check_branches(
@@ -221,16 +224,16 @@ def check_branches(
     if isinstance(repository, LakeMirrorError) or isinstance(branches, LakeMirrorError):
         broken = repository if isinstance(repository, LakeMirrorError) else branches
         assert isinstance(broken, LakeMirrorError)
-        return not_known("branches", "Which branches the source has", broken)
+        return not_known("branches", "the branches of the source", broken)
     selection = Selection(repository.default_branch, tuple(include), tuple(exclude))
     try:
         check_selection(selection)
     except Invalid as error:
-        return Check("branches", CheckOutcome.FAILED, error.message, error.hint or "Take it out")
+        return Check("branches", CheckOutcome.FAILED, error.message, error.hint or "Remove it")
     chosen = sum(branch in selection for branch in branches)
     message = f"{chosen} of {count(len(branches), 'branch', 'branches')} of the source would be mirrored"
     if warnings := selection.warnings(branches):
-        return Check("branches", CheckOutcome.WARNING, f"{message}; {'; '.join(warnings)}", "Look at the globs again")
+        return Check("branches", CheckOutcome.WARNING, f"{message}; {'; '.join(warnings)}", "Check the globs")
     return Check("branches", CheckOutcome.OK, message)
 
 
@@ -239,4 +242,4 @@ def check_branches(
 
 def not_known(check_id: str, what: str, error: LakeMirrorError, fix: str = "") -> Check:
     """A question without an answer."""
-    return Check(check_id, CheckOutcome.UNKNOWN, f"{what} is not known: {error.message}", fix or error.hint)
+    return Check(check_id, CheckOutcome.UNKNOWN, f"Could not check {what}: {error.message}", fix or error.hint)

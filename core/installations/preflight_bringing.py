@@ -31,7 +31,7 @@ def check_writable(namespace: str, answers: Mapping[str, LakeMirrorError | None]
     cancelling it came to."""
     check_id, place = "namespace-writable", f"{bucket_of(namespace)}/{prefix_of(namespace)}*"
     if isinstance(answers, LakeMirrorError):
-        return not_known(check_id, f"Whether LakeMirror may write below {namespace}", answers)
+        return not_known(check_id, f"whether LakeMirror may write below {namespace}", answers)
     for action, error in answers.items():
         if isinstance(error, (Denied, Unauthenticated)):
             fix = f"Grant the store's key {action} on arn:aws:s3:::{place}"

@@ -21,20 +21,22 @@ OBJECTS = "data/"
 def check_delete_markers(source: str, destination: str, answer: Sequence[ReplicationRule] | LakeMirrorError) -> Check:
     """Do deletions of the source's objects arrive in the bucket of namespace `destination`?"""
     check_id, bucket, target = "replication-delete-markers", bucket_of(source), bucket_of(destination)
-    what = f"Whether deletions in {bucket} arrive in {target}"
+    what = f"whether deletions in {bucket} are replicated to {target}"
     if isinstance(answer, LakeMirrorError):
         return not_told(check_id, what, answer, "s3:GetReplicationConfiguration", bucket)
     objects = prefix_of(source) + OBJECTS
     arriving = [rule for rule in answer if rule.enabled and not rule.tagged and rule.bucket == target]
     covering = [rule for rule in arriving if objects.startswith(rule.prefix)]
     if not covering:
-        fix = "Whatever copies the objects instead has to delete them too, once garbage collection has at the source"
-        return not_known(check_id, what, NotAsked("no replication rule brings the objects there"), fix)
+        fix = "The tool that copies the objects must also delete them once garbage collection has at the source"
+        return not_known(check_id, what, NotAsked("no replication rule copies the objects there"), fix)
     rule = max(covering, key=lambda one: one.priority)
     named = f"The replication rule '{rule.id}' of {bucket}"
     if rule.delete_markers:
-        return Check(check_id, CheckOutcome.OK, f"{named} brings deletions to {target} too")
-    message = f"{named} brings no delete markers: what garbage collection deletes at the source stays in {target}"
+        return Check(check_id, CheckOutcome.OK, f"{named} replicates deletions to {target}")
+    message = (
+        f"{named} does not replicate delete markers: what garbage collection deletes at the source stays in {target}"
+    )
     return Check(check_id, CheckOutcome.WARNING, message, "Set its DeleteMarkerReplication to Enabled")
 
 
@@ -42,60 +44,64 @@ def check_lifecycle(namespace: str, answer: Sequence[LifecycleRule] | LakeMirror
     """Is what was deleted in the destination's namespace removed for good some day?"""
     check_id, bucket, prefix = "destination-lifecycle", bucket_of(namespace), prefix_of(namespace)
     if isinstance(answer, LakeMirrorError):
-        what = f"Whether {bucket} removes what was deleted"
+        what = f"whether {bucket} removes deleted objects for good"
         return not_told(check_id, what, answer, "s3:GetLifecycleConfiguration", bucket)
     covering = [rule for rule in _at_work(answer) if not rule.sized and (prefix + OBJECTS).startswith(rule.prefix)]
     removing = [rule for rule in covering if rule.expires_noncurrent]
     make = (
-        f"Make a lifecycle rule of {bucket} for the prefix '{prefix}' with NoncurrentVersionExpiration and "
+        f"Create a lifecycle rule of {bucket} for the prefix '{prefix}' with NoncurrentVersionExpiration and "
         "ExpiredObjectDeleteMarker"
     )
     if not removing:
         message = (
-            f"No lifecycle rule of {bucket} removes for good what was deleted in {namespace}: it takes room for ever"
+            f"No lifecycle rule of {bucket} removes deleted objects in {namespace} for good: they use space for ever"
         )
         return Check(check_id, CheckOutcome.WARNING, message, make)
     named = f"The lifecycle rule '{removing[0].id}' of {bucket}"
     if not any(rule.expires_markers or rule.expires_current for rule in covering):
         message = (
-            f"{named} removes what was deleted in {namespace}, but its delete markers stay, and slow listings down"
+            f"{named} removes deleted objects in {namespace}, but their delete markers stay and slow down listings"
         )
         return Check(check_id, CheckOutcome.WARNING, message, "Add ExpiredObjectDeleteMarker to it")
-    return Check(check_id, CheckOutcome.OK, f"{named} removes for good what was deleted in {namespace}")
+    return Check(check_id, CheckOutcome.OK, f"{named} removes deleted objects in {namespace} for good")
 
 
 def check_expiration(namespace: str, answer: Sequence[LifecycleRule] | LakeMirrorError) -> Check:
     """Does the store delete or archive, by itself, what commits need? They need objects of any age."""
     check_id, bucket, prefix = "destination-expiration", bucket_of(namespace), prefix_of(namespace)
     if isinstance(answer, LakeMirrorError):
-        what = f"Whether {bucket} deletes objects by itself"
+        what = f"whether {bucket} deletes objects automatically"
         return not_told(check_id, what, answer, "s3:GetLifecycleConfiguration", bucket)
     touching = [rule for rule in _at_work(answer) if rule.prefix.startswith(prefix) or prefix.startswith(rule.prefix)]
     away = f"or give it a prefix outside of '{prefix}'" if prefix else "or give it a bucket of its own"
     if expiring := _first(touching, lambda rule: rule.expires_current):
         message = (
-            f"The lifecycle rule '{expiring.id}' of {bucket} deletes objects in {namespace} that grow old, and "
-            "commits go on needing them: the mirror would be damaged"
+            f"The lifecycle rule '{expiring.id}' of {bucket} deletes old objects in {namespace} that commits still "
+            "need: the mirror would be damaged"
         )
-        return Check(check_id, CheckOutcome.FAILED, message, f"Take Expiration (Days, Date) out of it, {away}")
+        return Check(check_id, CheckOutcome.FAILED, message, f"Remove Expiration (Days, Date) from it, {away}")
     if archiving := _first(touching, lambda rule: bool(rule.archives_current)):
         message = (
             f"The lifecycle rule '{archiving.id}' of {bucket} moves objects in {namespace} to "
             f"{archiving.archives_current}, where nobody can read them without a restore: the mirror would be damaged"
         )
-        return Check(check_id, CheckOutcome.FAILED, message, f"Take that transition out of it, {away}")
+        return Check(check_id, CheckOutcome.FAILED, message, f"Remove that transition, {away}")
     return Check(check_id, CheckOutcome.OK, f"No lifecycle rule of {bucket} deletes or archives what is in {namespace}")
 
 
 def check_source_rules(name: str, arn: str, answer: GcRules | LakeMirrorError | None) -> Check:
     """What does garbage collection keep at the source?"""
-    check_id, what = "source-gc-rules", f"What garbage collection keeps of '{name}'"
+    check_id, what = "source-gc-rules", f"the garbage-collection rules of '{name}'"
     if isinstance(answer, LakeMirrorError):
         return not_known(check_id, what, answer, _to_read_rules(arn, answer))
     if answer is None:
         return Check(check_id, CheckOutcome.OK, f"'{name}' has no garbage-collection rules")
     kept = retention(answer)
-    return Check(check_id, CheckOutcome.OK, f"Garbage collection keeps what a branch of '{name}' has left for {kept}")
+    return Check(
+        check_id,
+        CheckOutcome.OK,
+        f"Garbage collection keeps objects that no branch of '{name}' needs any more for {kept}",
+    )
 
 
 def check_mirror_rules(
@@ -109,12 +115,12 @@ def check_mirror_rules(
     such repository yet."""
     check_id = "destination-gc-rules"
     if rules is None:
-        message = f"'{name}' is yet to be made, as a read-only repository, in which lakeFS collects no garbage"
+        message = f"'{name}' will be created as a read-only repository, in which lakeFS collects no garbage"
         return Check(check_id, CheckOutcome.OK, message)
     both = BothRules(*map(RulesRead.of, rules))
     error = next((answer for answer in reversed(rules) if isinstance(answer, LakeMirrorError)), None)
     if error is not None:
-        what = f"Whether '{name}' has garbage-collection rules of its own"
+        what = f"whether '{name}' has garbage-collection rules of its own"
         return not_known(check_id, what, error, _to_read_rules(arn, error))
     if both.own is not None:
         message = say_own_rules(both, name=name, source=source, namespace=namespace)
@@ -124,7 +130,7 @@ def check_mirror_rules(
 
 
 def _to_read_rules(arn: str, error: LakeMirrorError) -> str:
-    return f"Allow retention:GetGarbageCollectionRules on {arn} to the key's user" if isinstance(error, Denied) else ""
+    return f"Grant the key's user retention:GetGarbageCollectionRules on {arn}" if isinstance(error, Denied) else ""
 
 
 def _at_work(rules: Sequence[LifecycleRule]) -> list[LifecycleRule]:

@@ -34,18 +34,18 @@ def check_bucket(namespace: str, answer: Listing | LakeMirrorError) -> Check:
     check_id, bucket = "namespace-bucket", bucket_of(namespace)
     if isinstance(answer, NotFound):
         fix = (
-            f"Make the bucket {bucket}, or choose a namespace in one that is there. "
-            "If it is in another store than the one that was asked, tell its endpoint (`stores` in the configuration)"
+            f"Create the bucket {bucket}, or choose a namespace in an existing one. "
+            "If it is in another store, configure that store's endpoint (`stores` in the configuration)"
         )
         return Check(check_id, CheckOutcome.FAILED, answer.message, fix)
     if isinstance(answer, (Denied, Unauthenticated)):
-        fix = f"Let the store's key s3:ListBucket on {bucket}, and s3:GetObject and s3:PutObject below it"
+        fix = f"Grant the store's key s3:ListBucket on {bucket}, and s3:GetObject and s3:PutObject on its objects"
         return Check(check_id, CheckOutcome.FAILED, answer.message, fix)
     if isinstance(answer, Unreachable):
-        return Check(check_id, CheckOutcome.FAILED, answer.message, "See to it that this machine reaches the store")
+        return Check(check_id, CheckOutcome.FAILED, answer.message, "Make sure that this machine can reach the store")
     if isinstance(answer, LakeMirrorError):
         return failing(check_id, answer)
-    return Check(check_id, CheckOutcome.OK, f"The bucket {bucket} is there, and shows its keys")
+    return Check(check_id, CheckOutcome.OK, f"The bucket {bucket} exists and can be listed")
 
 
 def check_content(
@@ -54,23 +54,23 @@ def check_content(
     """Is the place empty, or holds only what the source's namespace holds too?"""
     check_id = "namespace-content"
     if isinstance(at_destination, LakeMirrorError):
-        return not_known(check_id, f"What is in {namespace}", at_destination)
+        return not_known(check_id, f"what is in {namespace}", at_destination)
     keys = [key for key in at_destination.keys if not key.startswith(OWN_FILES)]
-    own = " but files of an earlier mirror" if len(keys) < len(at_destination.keys) else ""
+    own = ", except for files of an earlier mirror" if len(keys) < len(at_destination.keys) else ""
     if not keys:
-        return Check(check_id, CheckOutcome.OK, f"Nothing is in {namespace} yet{own}")
+        return Check(check_id, CheckOutcome.OK, f"{namespace} is empty{own}")
     seen = f"{len(keys):,}{'' if at_destination.whole else ' or more'}"
     if isinstance(at_source, LakeMirrorError):
-        return not_known(check_id, f"Whether the {seen} objects in {namespace} are the source's", at_source)
+        return not_known(check_id, f"whether the {seen} objects in {namespace} are the source's", at_source)
     if foreign := _foreign(keys, at_source):
         listed = ", ".join(foreign[:SHOWN]) + (" …" if len(foreign) > SHOWN else "")
-        message = f"{namespace} holds what the source's namespace does not: {listed}"
-        fix = "Choose a place of the mirror's own; go on only if the source has deleted these since"
+        message = f"{namespace} holds objects that the source's namespace does not: {listed}"
+        fix = (
+            "Choose a namespace of its own for the mirror; continue only if the source has deleted these objects since"
+        )
         return Check(check_id, CheckOutcome.WARNING, message, fix)
-    message = f"{namespace} holds {seen} objects, which the source's namespace holds too"
-    return Check(
-        check_id, CheckOutcome.OK, message if at_destination.whole else f"{message}; the others were not looked at"
-    )
+    message = f"{namespace} holds {seen} objects, all of which the source's namespace holds too"
+    return Check(check_id, CheckOutcome.OK, message if at_destination.whole else f"{message}; the rest was not checked")
 
 
 def _foreign(keys: Iterable[str], at_source: Listing) -> list[str]:
@@ -83,11 +83,11 @@ def _foreign(keys: Iterable[str], at_source: Listing) -> list[str]:
 def check_metadata_prefix(side: str, region: str, found: bool | LakeMirrorError) -> Check:
     """Does this lakeFS keep its metadata below `_lakefs`, where a mirror looks for it?"""
     check_id = f"{side}-metadata-prefix"
-    fix = f"committed.block_storage_prefix has to be _lakefs in the configuration of the lakeFS of {region}"
+    fix = f"Set committed.block_storage_prefix to _lakefs in the configuration of the lakeFS of {region}"
     if isinstance(found, LakeMirrorError):
-        return not_known(check_id, f"Where the lakeFS of {region} keeps its metadata", found, fix)
+        return not_known(check_id, f"where the lakeFS of {region} keeps its metadata", found, fix)
     if not found:
-        message = f"No metadata is below _lakefs/ where the lakeFS of {region} should have put it"
+        message = f"The lakeFS of {region} has written no metadata below _lakefs/, where mirrors expect it"
         return Check(check_id, CheckOutcome.FAILED, message, fix)
     return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} keeps its metadata below _lakefs/")
 
@@ -110,18 +110,22 @@ def check_versioning(side: str, namespace: str, answer: str | LakeMirrorError) -
     """S3 replicates between buckets with versions only."""
     check_id, bucket = f"{side}-versioning", bucket_of(namespace)
     if isinstance(answer, LakeMirrorError):
-        return not_told(check_id, f"Whether {bucket} keeps versions", answer, "s3:GetBucketVersioning", bucket)
+        return not_told(check_id, f"versioning of {bucket}", answer, "s3:GetBucketVersioning", bucket)
     if answer == "Enabled":
-        return Check(check_id, CheckOutcome.OK, f"{bucket} keeps versions")
-    fix = f"Switch versioning of {bucket} on (PutBucketVersioning, Status=Enabled)"
-    return Check(check_id, CheckOutcome.FAILED, f"{bucket} keeps no versions, and S3 replicates only between such", fix)
+        return Check(check_id, CheckOutcome.OK, f"Versioning of {bucket} is enabled")
+    fix = f"Enable versioning of {bucket} (PutBucketVersioning, Status=Enabled)"
+    return Check(
+        check_id, CheckOutcome.FAILED, f"Versioning of {bucket} is not enabled, and S3 replication requires it", fix
+    )
 
 
 def check_replication(source: str, destination: str, answer: Sequence[ReplicationRule] | LakeMirrorError) -> Check:
     """Will the store bring the objects of namespace `source` to `destination`? It keeps their keys."""
     check_id, bucket, target = "replication-rule", bucket_of(source), bucket_of(destination)
     if isinstance(answer, LakeMirrorError):
-        return not_told(check_id, f"What {bucket} replicates", answer, "s3:GetReplicationConfiguration", bucket)
+        return not_told(
+            check_id, f"the replication rules of {bucket}", answer, "s3:GetReplicationConfiguration", bucket
+        )
     prefix = prefix_of(source)
     covering = [rule for rule in answer if rule.enabled and not rule.tagged and prefix.startswith(rule.prefix)]
     arriving = [rule for rule in covering if rule.bucket == target]
@@ -129,24 +133,24 @@ def check_replication(source: str, destination: str, answer: Sequence[Replicatio
         return Check(check_id, CheckOutcome.FAILED, *_no_rule(answer, covering, source, target))
     if prefix != prefix_of(destination):
         arrives = f"s3://{target}/{prefix}".rstrip("/")
-        message = f"Replication keeps keys: objects of {source} arrive in {arrives}, not in {destination}"
-        return Check(check_id, CheckOutcome.FAILED, message, f"Take {arrives} for the storage namespace")
-    return Check(check_id, CheckOutcome.OK, f"{_named(arriving[0])} of {bucket} brings {source} to {target}")
+        message = f"Replication preserves keys: objects of {source} arrive in {arrives}, not in {destination}"
+        return Check(check_id, CheckOutcome.FAILED, message, f"Use {arrives} as the storage namespace")
+    return Check(check_id, CheckOutcome.OK, f"{_named(arriving[0])} of {bucket} copies {source} to {target}")
 
 
 def check_proxy(region: str, shown: str | LakeMirrorError) -> Check:
     """Does the store show others what only the source has? `shown`: such a key, below the namespace; "" for none."""
     check_id = "destination-proxy"
     if isinstance(shown, LakeMirrorError):
-        what = f"Whether the store of {region} shows others what only the source has"
-        fix = "Look for yourself: MinIO does so where a rule leads back to the source and proxies"
+        what = f"whether the store of {region} serves objects that only the source has"
+        fix = "Check it manually: MinIO does so where a rule back to the source has proxying enabled"
         return not_known(check_id, what, shown, fix)
     if not shown:
-        return Check(check_id, CheckOutcome.OK, f"The store of {region} shows only what it has itself")
-    message = f"While the source answers, the store of {region} shows others what only the source has: it lacks {shown}"
+        return Check(check_id, CheckOutcome.OK, f"The store of {region} serves only objects that it has itself")
+    message = f"While the source is up, the store of {region} serves objects that only the source has, such as {shown}"
     fix = (
-        "LakeMirror doesn't fall for it, but readers and other tools do. Let the rule that leads back to the source "
-        "not proxy (mc replicate update --proxy disable), or go on and know it"
+        "LakeMirror detects this, but readers and other tools don't. Disable proxying on the rule back to the source "
+        "(mc replicate update --proxy disable), or accept it"
     )
     return Check(check_id, CheckOutcome.WARNING, message, fix)
 
@@ -160,18 +164,18 @@ def _no_rule(
     make = f"a replication rule for the prefix '{prefix}' of {bucket} with the destination {target}"
     if meant is None and covering:
         other = covering[0].bucket
-        message = f"{_named(covering[0])} of {bucket} brings {source} to {other}, not to {target}"
-        return message, f"Make {make}, or take a namespace in {other}"
+        message = f"{_named(covering[0])} of {bucket} copies {source} to {other}, not to {target}"
+        return message, f"Create {make}, or use a namespace in {other}"
     if meant is None:
-        return f"No replication rule of {bucket} brings {source} to {target}", (
-            f"Make {make}, and copy what is there already; if something else copies the objects, go on"
+        return f"No replication rule of {bucket} copies {source} to {target}", (
+            f"Create {make}, and copy existing objects; if another tool copies the objects, continue"
         )
     if not meant.enabled:
-        return f"{_named(meant)} of {bucket} is switched off", "Switch it on"
+        return f"{_named(meant)} of {bucket} is disabled", "Enable it"
     if meant.tagged:
-        return f"{_named(meant)} of {bucket} takes only objects with tags, and lakeFS's have none", f"Make {make}"
+        return f"{_named(meant)} of {bucket} applies only to tagged objects, and lakeFS tags none", f"Create {make}"
     message = f"{_named(meant)} of {bucket} covers only '{meant.prefix}', not all of {source}"
-    return message, f"Make its prefix '{prefix}'" if prefix else "Take its prefix away"
+    return message, f"Change its prefix to '{prefix}'" if prefix else "Remove its prefix"
 
 
 def _named(rule: ReplicationRule) -> str:
@@ -184,17 +188,19 @@ def _named(rule: ReplicationRule) -> str:
 def check_clock(check_id: str, whose: str, ahead: float | LakeMirrorError | None, *, signed: bool = False) -> Check:
     """Do a clock and this machine's agree? `signed`: requests are refused when they are far apart."""
     if isinstance(ahead, LakeMirrorError):
-        return not_known(check_id, f"The clock of {whose}", ahead)
+        return not_known(check_id, f"the clock of {whose}", ahead)
     if ahead is None:
-        return Check(check_id, CheckOutcome.UNKNOWN, f"{whose[0].upper()}{whose[1:]} does not tell the time")
+        return Check(check_id, CheckOutcome.UNKNOWN, f"{whose[0].upper()}{whose[1:]} does not report the time")
     if abs(ahead) <= CLOSE_SECONDS:
         return Check(check_id, CheckOutcome.OK, f"The clock of {whose} agrees with this machine's")
     message = f"The clock of {whose} is {in_words(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} this machine's"
     refused = signed and abs(ahead) >= SIGNATURE_SECONDS
-    return Check(check_id, CheckOutcome.FAILED if refused else CheckOutcome.WARNING, message, "Set both clocks by NTP")
+    return Check(
+        check_id, CheckOutcome.FAILED if refused else CheckOutcome.WARNING, message, "Synchronise both clocks by NTP"
+    )
 
 
 def not_told(check_id: str, what: str, error: LakeMirrorError, right: str, bucket: str) -> Check:
     """A store that may not tell us, or can't: neither says that something is wrong."""
-    fix = f"Allow {right} on {bucket} to the store's key, or look for yourself"
-    return not_known(check_id, what, error, fix if isinstance(error, Denied) else "Look for yourself")
+    fix = f"Grant the store's key {right} on {bucket}, or check it manually"
+    return not_known(check_id, what, error, fix if isinstance(error, Denied) else "Check it manually")

@@ -39,14 +39,14 @@ _WRITE = (
 _READ_TAGS = ("fs:ListTags",)
 _WRITE_TAGS = ("fs:ReadTag", "fs:CreateTag", "fs:DeleteTag")
 
-_MAKES = "only making a repository would show it"
-UNUSED = "none of LakeMirror's calls needs it"
+_MAKES = "that would create a repository"
+UNUSED = "no call of LakeMirror needs it"
 UNTRIED: Mapping[str, Mapping[str, str]] = {
     Side.SOURCE: {"fs:ReadObject": UNUSED, "fs:ListObjects": UNUSED},
     Side.DESTINATION: {
         "fs:CreateRepository": _MAKES,
         "fs:AttachStorageNamespace": _MAKES,
-        "fs:DeleteRepository": "only deleting a repository would show it",
+        "fs:DeleteRepository": "that would delete a repository",
         "fs:UpdateRepository": UNUSED,
         "fs:ReadObject": UNUSED,
         "fs:WriteObject": UNUSED,

@@ -81,8 +81,8 @@ def check_secrets(wish: Wish, given: Secrets, old: Wish | None) -> None:
         raise Invalid(_ONLY.format("keys"), field="store_secret_access_key")
 
 
-_ASCII = f"must be letters, digits and signs of ASCII without blanks, {LONGEST} at most"
-_WHY = "A secret that is kept is used with the key, and at the address, that it was typed for, and nowhere else"
+_ASCII = f"must be at most {LONGEST} ASCII letters, digits and signs, without spaces"
+_WHY = "A stored secret is only used with the key and the address that it was entered for"
 _ONLY = "is used only where the store's credentials are {}"
 
 
@@ -91,7 +91,7 @@ def _plain(text: str) -> bool:
 
 
 def _ask(what: str, old: Wish | None) -> str:
-    return f"type the secret access key of {what} again" if old else f"the secret access key of {what} is missing"
+    return f"enter the secret access key of {what} again" if old else f"the secret access key of {what} is missing"
 
 
 def _goes(wish: Wish) -> tuple[str, ...]:
@@ -110,9 +110,9 @@ def _problems(wish: Wish) -> Iterator[tuple[str, str, str]]:
             yield name, _ASCII, ""
     for name in ("region", "served_by"):
         if not _REGION.fullmatch(getattr(wish, name)):
-            yield name, f"'{getattr(wish, name)[:80]}' is no region's name", "Use a-z, 0-9 and -, 63 at most"
+            yield name, f"'{getattr(wish, name)[:80]}' is not a region name", "Use a-z, 0-9 and -, 63 at most"
     if wish.region == "new":
-        yield "region", "'new' is the address of the form for new ones", "Take another name"
+        yield "region", "'new' is reserved for the form for new installations", "Use another name"
     if not wish.lakefs_access_key_id:
         yield "lakefs_access_key_id", "the access key id of lakeFS is missing", ""
     yield from _bad_addresses(wish)
@@ -125,20 +125,23 @@ def _bad_addresses(wish: Wish) -> Iterator[tuple[str, str, str]]:
         if (value or name == "lakefs_endpoint") and (problem := _bad_url(value)):
             yield name, *problem
     if wish.lakefs_endpoint.endswith("/api/v1"):
-        yield "lakefs_endpoint", "is lakeFS's address without /api/v1", "Leave that away"
+        yield "lakefs_endpoint", "is the address of lakeFS without /api/v1", "Remove that part"
     if wish.ca_bundle and not wish.ca_bundle.startswith("/"):
-        hint = "Write a path from /, of a file that is on every machine that works for this installation"
-        yield "ca_bundle", f"'{wish.ca_bundle}' is no path of a file", hint
+        hint = "Use an absolute path of a file that exists on every machine that works for this installation"
+        yield "ca_bundle", f"'{wish.ca_bundle}' is not an absolute path", hint
 
 
 def _bad_url(value: str) -> tuple[str, str] | None:
     parts = _split(value)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        return f"'{_shown(value)}' is no address", "Write http://host:port or https://host"
+        return f"'{_shown(value)}' is not a valid address", "Use http://host:port or https://host"
     if "@" in parts.netloc:
-        return "an address must hold no name and no password: everybody who sees it would see them", "Leave them away"
+        return (
+            "an address must not contain a name or password, since everybody who sees it would see them",
+            "Remove them",
+        )
     if parts.query or parts.fragment:
-        return "an address ends before ? and #", "Leave the rest away"
+        return "an address must not contain ? or #", "Remove that part"
     return None
 
 
@@ -166,9 +169,9 @@ def _bad_access(wish: Wish) -> Iterator[tuple[str, str, str]]:
         if wish.store_access == access and not getattr(wish, name):
             yield name, f"{what} is missing", ""
         if wish.store_access != access and getattr(wish, name):
-            yield name, _ONLY.format(access.value), "Leave it empty, or choose that"
+            yield name, _ONLY.format(access.value), "Leave it empty, or choose those credentials"
     if wish.store_role_arn and not re.fullmatch(r"arn:\S+:\S+", wish.store_role_arn):
-        yield "store_role_arn", f"'{wish.store_role_arn[:200]}' is no ARN", "Write arn:aws:iam::ACCOUNT:role/NAME"
+        yield "store_role_arn", f"'{wish.store_role_arn[:200]}' is not an ARN", "Use arn:aws:iam::ACCOUNT:role/NAME"
     for name in ("store_role_external_id", "sts_endpoint"):
         if getattr(wish, name) and not wish.store_role_arn:
             yield name, "is used only with a role", "Leave it empty, or give the role's ARN"

@@ -62,5 +62,5 @@ def stop_remedy(stop: Stop) -> str:
     source, region = stop.pair
     return (
         f"Check the bucket replication from {source} to {region}: whether its rule is enabled, its role may read and "
-        "write, and the destination takes writes. The mirrors go on by themselves once objects arrive."
+        "write, and the destination takes writes. The mirrors continue by themselves once objects arrive."
     )

@@ -113,10 +113,10 @@ def say_lacking(places: Namespaces, found: Lacking) -> str:
     if found.objects:
         return f"Of {count(found.looked, 'object')} in {places.source}, {found.figure} are not in {places.mirror}"
     if not found.whole:
-        others = "the others were not looked at"
+        others = "the rest was not checked"
         return f"The first {count(found.looked, 'object')} of {places.source} are in {places.mirror}; {others}"
     if not found.looked:
-        return f"Nothing is in {places.source} yet"
+        return f"{places.source} is empty"
     return f"All {count(found.looked, 'object')} of {places.source} are in {places.mirror}"
 
 
@@ -124,15 +124,15 @@ def check_unreplicated(places: Namespaces, answer: Lacking | LakeMirrorError) ->
     """Is what was written before the replication rule at the mirror's place too?"""
     check_id = "existing-objects"
     if isinstance(answer, LakeMirrorError):
-        return not_known(check_id, f"How much of {places.source} is not in {places.mirror} yet", answer)
+        return not_known(check_id, f"how much of {places.source} is not in {places.mirror} yet", answer)
     message = say_lacking(places, answer)
     if answer.objects:
         fix = (
-            "A replication rule brings only what is written after it was made: bring what was there before by S3 Batch "
-            "Replication, by the manifest that is given here, or by any tool that keeps the keys. What was written "
-            "just now may be on its way"
+            "A replication rule copies only what is written after it was created: copy older objects by S3 Batch "
+            "Replication with the manifest below, or with any tool that preserves keys. Recent writes may still be "
+            "on their way"
         )
         return Check(check_id, CheckOutcome.WARNING, message, fix)
     if not answer.whole:
-        return Check(check_id, CheckOutcome.UNKNOWN, message, "Download the manifest: it names all that is lacking")
+        return Check(check_id, CheckOutcome.UNKNOWN, message, "Download the manifest: it names every missing object")
     return Check(check_id, CheckOutcome.OK, message)

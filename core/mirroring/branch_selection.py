@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from fnmatch import translate
+from fnmatch import fnmatchcase, translate
 from functools import cached_property
 
 from core.errors import Invalid
@@ -90,10 +90,27 @@ def check_selection(selection: Selection) -> None:
         )
 
 
-def _check_glob(field: str, glob: str) -> None:
+def check_priority(globs: Sequence[str]) -> None:
+    """Raises Invalid unless these are globs, and not too many, which say whose heads go first."""
+    if len(globs) > MOST_GLOBS:
+        raise Invalid(f"'branch_priority' has more than {MOST_GLOBS} globs", field="branch_priority")
+    for glob in globs:
+        _check_glob("branch_priority", glob, of="branch_priority")
+
+
+def rank_of(branch: str, default_branch: str, priority: Sequence[str]) -> int:
+    """Which heads go first, the lowest: the default branch's, then those that the first of these globs matches, and so
+    on; those that none does last."""
+    if branch == default_branch:
+        return 0
+    matching = (at for at, glob in enumerate(priority, 1) if fnmatchcase(branch, glob))
+    return next(matching, len(priority) + 1)
+
+
+def _check_glob(field: str, glob: str, *, of: str = "branches") -> None:
     if not glob or len(glob) > LONGEST_GLOB or not glob.isprintable() or glob != glob.strip():
         raise Invalid(
             f"'{field}' holds {glob[:80]!r}, which is no glob of branch names",
-            field="branches",
+            field=of,
             hint="Use names like main, with * for any text and ? for one character",
         )

@@ -92,9 +92,9 @@ def judge_circumstances(around: Circumstances) -> Judgement:
     if around.frozen:
         return Judgement(Obstacle.FROZEN, "the source is frozen")
     if not around.unchanged:
-        return Judgement(Obstacle.CHANGED, "the mirror's settings were changed meanwhile")
+        return Judgement(Obstacle.CHANGED, "the mirror's settings have changed meanwhile")
     if not around.pinned:
-        return Judgement(Obstacle.REPLACED, "its repository or store is another one than when this was decided")
+        return Judgement(Obstacle.REPLACED, "its repository or store has been replaced meanwhile")
     return Judgement()
 
 
@@ -103,7 +103,7 @@ def judge_commit(proof: CommitProof | None) -> Judgement:
     if proof is None:
         return Judgement(Obstacle.UNKNOWN, "it is not mirrored there")
     if proof.elsewhere:
-        return Judgement(Obstacle.REPLACED, "its region has another store now, at which nothing is proven yet")
+        return Judgement(Obstacle.REPLACED, "its region has another store now, where nothing has been validated yet")
     if proof.record != "accepted":
         return Judgement(Obstacle.RECORD, f"its record is {proof.record}")
     if proof.waived:
@@ -113,21 +113,21 @@ def judge_commit(proof: CommitProof | None) -> Judgement:
 
 def _judge_data(proof: CommitProof) -> Judgement | None:
     if proof.problems > proof.gone:
-        singular, plural = "1 thing that it names is missing or wrong", "things that it names are missing or wrong"
+        singular, plural = "1 file of it is missing or wrong", "files of it are missing or wrong"
         return Judgement(Obstacle.PROBLEMS, singular if proof.problems == 1 else f"{proof.problems} {plural}")
     if proof.gone or proof.metarange == "gone":
-        return Judgement(Obstacle.GONE, "something that it names is gone at both sides")
+        return Judgement(Obstacle.GONE, "a file of it is missing on both sides")
     if proof.metarange not in ("", "complete"):
         return Judgement(Obstacle.METARANGE, f"its metarange is {proof.metarange}")
     if proof.ranges is None:
-        return Judgement(Obstacle.METARANGE, "its metarange is not at hand")
+        return Judgement(Obstacle.METARANGE, "its metarange has not been read")
     if proof.proven != proof.ranges:
-        return Judgement(Obstacle.RANGES, f"{proof.proven} of its {proof.ranges} ranges are proven now")
+        return Judgement(Obstacle.RANGES, f"{proof.proven} of its {proof.ranges} ranges are validated")
     return None
 
 
 def _judge_history(proof: CommitProof) -> Judgement:
-    return Judgement() if proof.history else Judgement(Obstacle.HISTORY, "what it descends from is not in order")
+    return Judgement() if proof.history else Judgement(Obstacle.HISTORY, "a commit that it descends from is incomplete")
 
 
 def judge_deletion(around: Circumstances, *, at_source: bool) -> Judgement:

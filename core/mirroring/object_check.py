@@ -118,10 +118,10 @@ _UNREADABLE_AS = {
 class Note(StrEnum):
     """What is to be said of an object that passed otherwise than by its entry; a range's row counts them."""
 
-    BY_SIZE = "compared by size, for encryption changed the ETag"
+    BY_SIZE = "compared by size, because encryption changed the ETag"
     ENTRY_DIFFERS = "entry differs at the source too"
-    BY_CONTENT = "copied in other parts, so its content was compared with the source's"
-    NO_ORIGINAL = "not read: its ETag is no hash of the content and the source has it no more"
+    BY_CONTENT = "copied in parts of another size, so its content was compared with the source's"
+    NO_ORIGINAL = "not read: its ETag is not a hash of the content, and the source no longer has it"
 
 
 Verdict = tuple[Reason, str] | None
@@ -149,7 +149,7 @@ def judge_object(info: ObjectInfo | None, *, size: int, etag: str, depth: Depth)
     if info is None:
         return Reason.MISSING, "not at the destination"
     if info.storage_class in _ARCHIVED and not info.restored:
-        return Reason.ARCHIVED, f"there, but in storage class {info.storage_class} without an active restore"
+        return Reason.ARCHIVED, f"archived: in storage class {info.storage_class} without an active restore"
     if depth is Depth.PRESENCE:
         return None
     if info.size != size:
@@ -172,8 +172,8 @@ def judge_refused(error: LakeMirrorError, what: What) -> Verdict:
     if not is_refusal(error):
         return None
     if isinstance(error, Archived):
-        return _ARCHIVED_AS[what], f"there, but archived without an active restore: {error.message}"
-    return _UNREADABLE_AS[what], f"the store does not let it be read: {error.message}"
+        return _ARCHIVED_AS[what], f"archived, without an active restore: {error.message}"
+    return _UNREADABLE_AS[what], f"the store refuses to read it: {error.message}"
 
 
 def is_failure(error: LakeMirrorError) -> bool:
@@ -189,7 +189,7 @@ def judge_failed(error: LakeMirrorError, what: What) -> Verdict:
     """
     if not is_failure(error):
         return None
-    return _UNREADABLE_AS[what], f"the store answers for others, and fails to give this one: {error.message}"
+    return _UNREADABLE_AS[what], f"the store reads other objects but fails on this one: {error.message}"
 
 
 def judge_refusal(error: LakeMirrorError) -> tuple[Reason, str]:

@@ -22,15 +22,13 @@ def at_source(*, seen_at: datetime, looked_at: datetime | None, frozen: bool, go
     """At the source, which gave its record. `gone`: a mirror found that both sides lack something of it; None where
     what both lack may be part of it."""
     if frozen:
-        return Readable(None, "the source is not the repository that was pinned")
+        return Readable(None, "the source is not the repository that was mirrored")
     if looked_at is None:
-        return Readable(None, "the source was not looked at yet")
+        return Readable(None, "the source has not been checked yet")
     if gone:
-        return Readable(False, "some of its data is gone at the source")
+        return Readable(False, "some of its data is missing at the source")
     if gone is None:
-        return Readable(
-            None, "the source lacks some objects, and whether the commit names one of them is not known yet"
-        )
+        return Readable(None, "the source lacks some objects; whether this commit needs one of them is not known yet")
     return Readable(True, since=seen_at)
 
 
@@ -54,10 +52,10 @@ def _not_proven(commit: CommitFacts, judgement: Judgement) -> Readable:
     obstacle = judgement.obstacle
     if obstacle is not None and obstacle.is_certain:
         if commit.validated_at and obstacle is not Obstacle.RECORD:
-            return Readable(False, f"it was complete there, and is damaged now: {judgement.detail}")
+            return Readable(False, f"it was complete there and is damaged now: {judgement.detail}")
         return Readable(False, judgement.detail)
     if obstacle is Obstacle.HISTORY:
-        return Readable(False, "what it descends from is not in order there")
+        return Readable(False, "a commit that it descends from is incomplete there")
     if commit.data in ("unknown", "unchecked"):
-        return Readable(None, f"its data was not checked there: {judgement.detail}")
+        return Readable(None, f"its data has not been checked there: {judgement.detail}")
     return Readable(None, judgement.detail)

@@ -105,10 +105,14 @@ def say_loss(
     if not seen:
         return sentence(f"{source_region} has not been read yet: what would be lost if it failed now is not known")
     begins = f"if {source_region} failed now, "
-    unsure = [f"{count(unproven, 'branch shows', 'branches show')} what is not proven complete"] if unproven else []
+    unsure = (
+        [f"{count(unproven, 'branch shows', 'branches show')} a commit that is not known to be complete"]
+        if unproven
+        else []
+    )
     doubted = f", but {'; '.join([*unsure, *doubts])}" if unsure or doubts else ""
     if not tally.commits:
-        return sentence(begins, "no commit that was seen there would be lost", doubted)
+        return sentence(begins, "no commit seen so far would be lost", doubted)
     number = ("at least " if at_least else "") + count(tally.commits, "commit")
     clauses = [f"{number} by {_by(tally.authors)} would be lost"]
     if objects is None:

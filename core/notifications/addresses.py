@@ -6,7 +6,7 @@ import ipaddress
 import re
 from urllib.parse import SplitResult, unquote, urlsplit
 
-PRIVATE_HINT = "Give an address of the internet, or set notifications.private_addresses in the configuration"
+PRIVATE_HINT = "Use a public address, or set notifications.private_addresses in the configuration"
 HERE = frozenset(
     {"blink1", "dbus", "file", "gio", "glib", "gnome", "kde", "macosx", "qt", "syslog", "windows"},
 )

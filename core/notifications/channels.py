@@ -76,7 +76,7 @@ def target_of(wish: ChannelWish, secrets: ChannelSecrets) -> str:
 
 def _problems(wish: ChannelWish, secrets: ChannelSecrets, new: bool, private: bool) -> Iterator[Problem]:
     if not _NAME.fullmatch(wish.name) or wish.name == "new":
-        yield "name", f"'{wish.name[:80]}' is no name of a channel", "Use letters, digits, _ . and -, but not 'new'"
+        yield "name", f"'{wish.name[:80]}' is not a valid channel name", "Use letters, digits, _ . and -, but not 'new'"
     if wish.kind not in {*ChannelKind}:
         yield "kind", f"'{wish.kind[:40]}' is not one of {', '.join(ChannelKind)}", ""
         return
@@ -97,14 +97,14 @@ def _foreign(wish: ChannelWish, secrets: ChannelSecrets) -> Iterator[Problem]:
     kind = ChannelKind(wish.kind)
     for field in ("url", "signing_secret", "password"):
         if getattr(secrets, field) and field not in kind.secrets:
-            yield field, f"a channel of the kind {kind} has no such field", "Leave it out"
+            yield field, f"a channel of the kind {kind} has no such field", "Remove it"
     if wish.mail is not None and kind is not ChannelKind.MAIL:
-        yield "mail", f"a channel of the kind {kind} has no such field", "Leave it out"
+        yield "mail", f"a channel of the kind {kind} has no such field", "Remove it"
 
 
 def _bad_mail(wish: ChannelWish, secrets: ChannelSecrets, private: bool) -> Iterator[Problem]:
     if wish.mail is None:
-        yield "mail", "the mail server is missing", "Give host, sender and recipients"
+        yield "mail", "the mail server is missing", "Enter host, sender and recipients"
         return
     if len(secrets.password) > LONGEST_SECRET or re.search(r"[\x00\r\n]", secrets.password):
         yield "password", f"a password has {LONGEST_SECRET} characters at most, all of them on one line", ""
@@ -115,16 +115,16 @@ def _bad_apprise(url: str, new: bool) -> Iterator[Problem]:
     scheme = scheme_of(url)
     if not url:
         if new:
-            yield "url", "the Apprise URL is missing", "Write one like slack://TokenA/TokenB/TokenC"
+            yield "url", "the Apprise URL is missing", "Use one like slack://TokenA/TokenB/TokenC"
     elif not scheme or len(url) > LONGEST_URL or re.search(r"[\x00-\x20\x7f]", url):
-        yield "url", "this is not an Apprise URL", "Write one like slack://TokenA/TokenB/TokenC, without blanks"
+        yield "url", "this is not an Apprise URL", "Use one like slack://TokenA/TokenB/TokenC, without spaces"
     elif scheme in HERE:
         yield "url", f"{scheme}:// is not allowed: it would reach this machine itself", "Choose another service"
 
 
 def _bad_webhook(secrets: ChannelSecrets, new: bool, private: bool) -> Iterator[Problem]:
     if new and not secrets.url:
-        yield "url", "the address is missing", "Write https://host/path, as the receiver says it"
+        yield "url", "the address is missing", "Use https://host/path, as the receiver documents it"
     if secrets.url:
         yield from _bad_url(secrets.url, private)
     yield from _bad_secret(secrets.signing_secret, new)
@@ -132,18 +132,18 @@ def _bad_webhook(secrets: ChannelSecrets, new: bool, private: bool) -> Iterator[
 
 def _bad_secret(secret: str, new: bool) -> Iterator[Problem]:
     if new and not secret:
-        hint = "Type one that only the receiver knows too: it checks with it that messages are ours"
+        hint = "Choose one that only the receiver knows too, to verify that messages come from LakeMirror"
         yield "signing_secret", "the signing secret is missing", hint
     elif secret and (re.search(r"[^!-~]", secret) or not SHORTEST_SECRET <= len(secret) <= LONGEST_SECRET):
-        problem = f"must be {SHORTEST_SECRET} to {LONGEST_SECRET} letters, digits and signs of ASCII without blanks"
+        problem = f"must be {SHORTEST_SECRET} to {LONGEST_SECRET} ASCII letters, digits and signs, without spaces"
         yield "signing_secret", problem, ""
 
 
 def _bad_url(url: str, private: bool) -> Iterator[Problem]:
     parts = split_url(url)
     if parts is None or len(url) > LONGEST_URL or parts.scheme not in ("http", "https") or not parts.hostname:
-        yield "url", "this is no address of a webhook", "Write https://host/path, as the receiver says it"
+        yield "url", "this is not the address of a webhook", "Use https://host/path, as the receiver documents it"
     elif parts.username is not None or parts.fragment:
-        yield "url", "the address must hold no name, password or #", "Leave it away"
+        yield "url", "the address must not contain a name, password or #", "Remove it"
     elif not private and is_private_literal(parts.hostname):
         yield "url", f"{parts.hostname} is an address of a private network", PRIVATE_HINT

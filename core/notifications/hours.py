@@ -51,11 +51,11 @@ class Hours:
             return "days", f"takes one or more of {', '.join(DAYS)}"
         for field in ("start", "end"):
             if not _TIME.fullmatch(getattr(self, field)):
-                return field, f"'{getattr(self, field)[:20]}' is not a time of day: write 08:00"
+                return field, f"'{getattr(self, field)[:20]}' is not a time of day: use 08:00"
         if self.start == self.end or self.start == "24:00":
             return "end", "must be another time than the start; a whole day is 00:00 to 24:00"
         if not _is_zone(self.time_zone):
-            return "time_zone", f"'{self.time_zone[:40]}' is not a time zone: write one like Europe/Berlin, or UTC"
+            return "time_zone", f"'{self.time_zone[:40]}' is not a time zone: use one like Europe/Berlin, or UTC"
         return "", ""
 
     def include(self, moment: datetime) -> bool:

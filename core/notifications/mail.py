@@ -65,7 +65,7 @@ class MailServer:
     def problems(self, *, password: bool, private: bool) -> Iterator[tuple[str, str, str]]:
         """Fields that can't be so, each with why and what to do. `password`: there is one."""
         if not _HOST.fullmatch(self.host):
-            yield "host", "this is not the name of a mail server", "Write a host like smtp.example.com, without a port"
+            yield "host", "this is not the name of a mail server", "Use a host like smtp.example.com, without a port"
         elif not private and is_private_literal(self.host):
             yield "host", f"{self.host} is an address of a private network", PRIVATE_HINT
         if not 0 < self.port < 65536:
@@ -73,27 +73,27 @@ class MailServer:
         if self.security not in {*Security}:
             yield "security", f"'{self.security[:20]}' is not one of {', '.join(Security)}", ""
         if len(self.username) > LONGEST_ADDRESS or re.search(r"[\x00-\x1f\x7f]", self.username):
-            yield "username", f"a user name has at most {LONGEST_ADDRESS} characters, none of them a control one", ""
+            yield "username", f"a user name has at most {LONGEST_ADDRESS} characters, no control characters", ""
         yield from self._signing_in(password)
         yield from self._people()
 
     def _signing_in(self, password: bool) -> Iterator[tuple[str, str, str]]:
         if self.username and not password:
-            yield "password", "the password is missing", "Type that of the user, or remove the user name"
+            yield "password", "the password is missing", "Enter the password, or remove the user name"
         if password and not self.username:
-            yield "username", "the user name is missing", "Type whose password this is, or remove the password"
+            yield "username", "the user name is missing", "Enter the user name, or remove the password"
         if self.username and self.security == Security.NONE:
             hint = "Choose STARTTLS or TLS, or remove user name and password"
             yield "security", "a password is not sent over a connection that is not encrypted", hint
 
     def _people(self) -> Iterator[tuple[str, str, str]]:
         if not _is_address(self.sender):
-            yield "sender", f"'{self.sender[:80]}' is not a mail address", "Write one like lakemirror@example.com"
+            yield "sender", f"'{self.sender[:80]}' is not a mail address", "Use one like lakemirror@example.com"
         if not 0 < len(self.recipients) <= MOST_RECIPIENTS:
             yield "recipients", f"must be 1 to {MOST_RECIPIENTS} mail addresses", ""
         for one in self.recipients:
             if not _is_address(one):
-                yield "recipients", f"'{one[:80]}' is not a mail address", "Write one like on-call@example.com"
+                yield "recipients", f"'{one[:80]}' is not a mail address", "Use one like on-call@example.com"
 
 
 def _is_address(text: str) -> bool:

@@ -56,7 +56,7 @@ OF_BRANCH = (
         "branch",
         str,
         OpenApiParameter.PATH,
-        description="BRANCH: the export without a name. BRANCH:NAME: one of the others that the branch has",
+        description="BRANCH: the export without a name. BRANCH:NAME: another export of the branch",
     ),
     OpenApiParameter("region", str, description="the region of the repository, if not the deployment's own"),
 )
@@ -66,7 +66,7 @@ REASON = OpenApiParameter("reason", str, enum=REASONS, description="only those t
 FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all rows as a file")
 STATES = [state.value for state in explain.STATES]
 STATE = OpenApiParameter("state", str, enum=STATES, description="only those in this state, as the pages say it")
-FIND = OpenApiParameter("find", str, description="only those whose repository, branch, name or path holds this")
+FIND = OpenApiParameter("find", str, description="only those whose repository, branch, name or path contains this")
 
 
 def region_of(request: Request) -> str:
@@ -103,8 +103,8 @@ class OfBranch(APIView):
             raise
 
 
-EVERY_COMMIT = "The branch is exported now, and from now on after each commit and merge."
-ONCE = 'The branch is exported once, as it is now. For every commit after it set "isContinuous": true.'
+EVERY_COMMIT = "The branch is exported now, and after each commit and merge from now on."
+ONCE = 'The branch is exported once, as it is now. To export every later commit, set "isContinuous": true.'
 
 
 class Configuration(OfBranch):

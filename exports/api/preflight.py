@@ -41,12 +41,12 @@ class ExpressionAnswer(serializers.Serializer):
 class TrialAnswer(serializers.Serializer):
     """The expressions, tried on the first directories and files of the branch; `whole`: these are all of them."""
 
-    directories = serializers.IntegerField(help_text="so many were tried")
-    keys = serializers.IntegerField(help_text="so many were tried")
+    directories = serializers.IntegerField(help_text="how many were tried")
+    keys = serializers.IntegerField(help_text="how many were tried")
     whole = serializers.BooleanField()
-    marked = serializers.IntegerField(help_text="so many of the directories would get a _lakefs_success")
+    marked = serializers.IntegerField(help_text="how many directories would get a _lakefs_success")
     marked_first = many_texts()
-    last_keys = serializers.IntegerField(help_text="so many of the files would come last in their directory")
+    last_keys = serializers.IntegerField(help_text="how many files would come last in their directory")
     last_keys_first = many_texts()
     expressions = ExpressionAnswer(many=True)
 

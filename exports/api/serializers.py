@@ -64,7 +64,7 @@ class ExportConfiguration(Body):
         help_text="RE2 expressions: directories that get a _lakefs_success, files that come last in their directory",
     )
     isContinuous = TrueOrFalse(
-        required=False, help_text="export every commit, not only the one of now; left out: as it was, at first once"
+        required=False, help_text="export every commit, not only the current one; left out: as it was, at first once"
     )
     manifest = serializers.ChoiceField(
         [mode.value for mode in Mode],
@@ -131,7 +131,7 @@ class ExportRunAnswer(serializers.Serializer):
     to_delete = serializers.IntegerField()
     copied = serializers.IntegerField()
     copied_bytes = serializers.IntegerField()
-    skipped = serializers.IntegerField(help_text="there already, as they shall be")
+    skipped = serializers.IntegerField(help_text="there already, as they should be")
     deleted = serializers.IntegerField()
     kept = serializers.IntegerField(
         help_text="were to be removed, but what is there is not what was exported: left alone, as somebody's own"
@@ -159,7 +159,7 @@ class ExportStatus(PauseAnswer):
     region = serializers.CharField()
     status = serializers.ChoiceField([state.value for state in State], help_text="'' before the first run")
     state = serializers.ChoiceField([word.value for word in Word], help_text="as the pages say it")
-    reason = serializers.CharField(help_text="what goes on and what to do, in a sentence")
+    reason = serializers.CharField(help_text="what is happening and what to do, in a sentence")
     action = serializers.CharField(allow_null=True, help_text="what helps: repair, repair-drift, run, resume or delete")
     error_message = text_or_null()
     paused = serializers.BooleanField()
@@ -169,7 +169,7 @@ class ExportStatus(PauseAnswer):
     last_success_at = time_or_null()
     head = text_or_null()
     head_at = time_or_null()
-    up_to_date = serializers.BooleanField(allow_null=True, help_text="whether the destination holds the head, whole")
+    up_to_date = serializers.BooleanField(allow_null=True, help_text="whether the destination holds the complete head")
     behind_commits = serializers.IntegerField(
         allow_null=True, help_text="commits of the branch's line that the destination lacks; null: unknown"
     )
@@ -178,8 +178,10 @@ class ExportStatus(PauseAnswer):
     behind_seconds = number_or_null()
     look_error = text_or_null()
     next_look_at = time_or_null()
-    retrying = serializers.CharField(allow_null=True, help_text="what the last try met, while it is tried again")
-    run = ExportRunAnswer(allow_null=True, help_text="the run that goes on, else the last one")
+    retrying = serializers.CharField(
+        allow_null=True, help_text="the error of the last attempt, while it is being retried"
+    )
+    run = ExportRunAnswer(allow_null=True, help_text="the current run, else the last one")
     failures = count_or_null()
     as_of = serializers.DateTimeField()
 

@@ -32,13 +32,13 @@ class VerificationAnswer(serializers.Serializer):
     """A verification: how far it is, or what it found."""
 
     id = serializers.CharField()
-    ref = serializers.CharField(help_text="the commit that the destination shall hold")
+    ref = serializers.CharField(help_text="the commit that the destination should hold")
     path = serializers.CharField(help_text="the destination")
     asked_by = text_or_null()
     started_at = serializers.DateTimeField()
     ended_at = time_or_null()
     outcome = serializers.ChoiceField(
-        ExportVerification.Outcome.choices, allow_null=True, help_text="null while it goes on"
+        ExportVerification.Outcome.choices, allow_null=True, help_text="null while it is running"
     )
     error = text_or_null()
     files = count_or_null()
@@ -142,7 +142,9 @@ def last_verification(export: Export) -> ExportVerification:
     """The one that goes on, else the last one. Raises NotFound."""
     verification: ExportVerification | None = export.verifications.order_by("-pk").first()
     if verification is None:
-        raise NotFound(f"the export of '{export.which}' was not verified yet", hint="Ask for it: POST export-verify")
+        raise NotFound(
+            f"the export of '{export.which}' has not been verified yet", hint="Start one: POST export-verify"
+        )
     return verification
 
 

@@ -73,12 +73,12 @@ def _look(export: Export, lease: Lease) -> DutyOutcome:
         return _verify(export, lease) or DutyOutcome(_resting(standing, head))
     if standing.state is State.REPAIRED:
         if (seconds_left := _seconds_of_writes(export)) > 0:
-            return DutyOutcome("waits for the last writes of the run before", seconds_left)
+            return DutyOutcome("waiting for the last writes of the previous run", seconds_left)
         _tell_repaired(export, lease)
     with transaction.atomic():
         lease.lock()
         run = runs.start(export, head)
-    return DutyOutcome(f"began to export {run.ref[:8]}", 0.0)
+    return DutyOutcome(f"started exporting {run.ref[:8]}", 0.0)
 
 
 def _verify(export: Export, lease: Lease) -> DutyOutcome | None:
@@ -87,7 +87,7 @@ def _verify(export: Export, lease: Lease) -> DutyOutcome | None:
     if verification is None:
         return None
     if (seconds_left := _seconds_of_writes(export)) > 0:
-        return DutyOutcome("waits for the last writes of the run before", seconds_left)
+        return DutyOutcome("waiting for the last writes of the previous run", seconds_left)
     return verify.carry(verification, lease, last_try=lease.duty.failures + 1 >= TRIES)
 
 
@@ -95,7 +95,7 @@ def _resting(standing: state_machine.ExportSituation, head: str) -> str:
     if standing.paused:
         return "paused"
     if standing.state is State.FAILED:
-        return "failed: waits for Repair"
+        return "failed: waiting for Repair"
     return f"{head[:8]} is exported" if state_machine.is_exported(standing, head) else "not continuous"
 
 
@@ -130,7 +130,7 @@ def _write_status(run: ExportRun, state: State, lease: Lease) -> None:
     try:
         status_files.write_status(run, Plane(run, piece), state, max(1, run.failed), clock.now())
     except Late:
-        raise Unreachable("there was no time left for the status file") from None
+        raise Unreachable("not enough time was left for the status file") from None
     finally:
         piece.end()
 
@@ -139,7 +139,7 @@ def _remove(export: Export | None, lease: Lease) -> DutyOutcome:
     """The row goes when nothing that was started can write any more; its duty with it."""
     if export is not None:
         if (seconds_left := _seconds_of_writes(export)) > 0:
-            return DutyOutcome("waits for its last writes", seconds_left)
+            return DutyOutcome("waiting for its last writes", seconds_left)
         _leave(export, lease)
         with transaction.atomic():
             lease.lock()
@@ -165,11 +165,11 @@ def _leave(export: Export, lease: Lease) -> None:
 def _carry_on(run: ExportRun, lease: Lease) -> DutyOutcome:
     """A slice of a run. An error that may pass is tried again; another one, or one too many, is how the run ends."""
     if (run.in_hand or not run.unanswered) and (seconds_left := _seconds_of_writes(run.export)) > 0:
-        return DutyOutcome("waits for writes of a worker that is gone, or that got no answer", seconds_left)
+        return DutyOutcome("waiting for writes of a lost worker, or writes without an answer", seconds_left)
     if run.error:
         return _end(run, lease, run.error)
     if run.in_hand and _take_over(run) > MOST_TAKEOVERS:
-        return _end(run, lease, f"its worker was gone {MOST_TAKEOVERS} times in a row")
+        return _end(run, lease, f"its worker was lost {MOST_TAKEOVERS} times in a row")
     ExportRun.objects.filter(pk=run.pk).update(in_hand=True)
     last_try = lease.duty.failures + 1 >= TRIES
     try:
@@ -180,7 +180,7 @@ def _carry_on(run: ExportRun, lease: Lease) -> DutyOutcome:
     except (LakeMirrorError, Late) as error:
         ExportRun.objects.filter(pk=run.pk).update(in_hand=False)
         if isinstance(error, Late):
-            return DutyOutcome("the time of this slice is over", 0.0)
+            return DutyOutcome("the time of this slice is up", 0.0)
         if error.retryable and not last_try:
             raise
         return _end(run, lease, words_of(error))

@@ -33,20 +33,20 @@ def repairable(export: Export) -> ExportVerification | None:
 def check(export: Export, *, remove: bool) -> ExportVerification:
     """The verification whose findings would be repaired. Raises Conflict where nothing may be, saying what to do."""
     if export.state == State.FAILED:
-        raise Conflict("the last export failed", hint="Repair it first; then verify the destination anew")
+        raise Conflict("the last export failed", hint="Repair it first, then verify the destination again")
     if export.runs.open().exists() or export.state not in (State.NEVER, State.SUCCESS):
-        raise Conflict("an export is in progress: the destination is being changed", hint="Wait until it has ended")
+        raise Conflict("an export is in progress: the destination is being changed", hint="Wait until it is done")
     if export.verifications.open().exists():
-        raise Conflict("the destination is just being verified", hint="Repair what it finds when it has ended")
+        raise Conflict("the destination is being verified", hint="Repair what it finds when it is done")
     found = repairable(export)
     if found is None:
-        text = "nothing to repair: no verification has found anything wrong that was not repaired since"
+        text = "nothing to repair: no verification has found a problem that has not been repaired since"
         raise Conflict(text, hint="Verify the destination first")
     if not export.last_success_ref or export.path_at_success != export.path:
         raise Conflict(f"nothing to repair: no commit was exported to {export.path} yet", hint="Export one first")
     if not remove and not found.missing + found.different:
-        text = "nothing is missing or different, and foreign files stay unless their removal is asked for"
-        raise Conflict(text, hint="Ask for it by removeForeign, or --remove")
+        text = "nothing is missing or different, and foreign files stay unless you request their removal"
+        raise Conflict(text, hint="Request it by removeForeign or --remove")
     return found
 
 

@@ -47,7 +47,7 @@ def write(run: ExportRun, plane: Plane, lease: Lease) -> None:
     _write(run, plane, lease, uri)
     info = plane.head(uri)
     if info is None:
-        raise RemoteFailure(f"{uri} was written, and is not there")
+        raise RemoteFailure(f"{uri} was written but is not there")
     with lease.transaction():
         ExportManifest.objects.update_or_create(
             run=run,

@@ -60,7 +60,7 @@ class Plane:
                 raise NotFound(f"the bucket '{bucket}' does not exist", hint="Create it, then click Repair") from error
             except Denied as error:
                 if uri == self.run.path and not self.run.base:
-                    text = f"the key may not list {uri} (s3:ListBucket), and a first run looks what is there"
+                    text = f"the key may not list {uri} (s3:ListBucket), which a first run needs to see what is there"
                     raise Denied(f"{text}: {error.message}") from error
 
     def diff(self, work: Sequence[UnitWork], on_rows: OnRows) -> None:

@@ -67,7 +67,7 @@ def gone_outcome(export: Export) -> str:
 
 def head_of(export: Export) -> str:
     """The commit that the branch points to now, noted. NotFound when branch or repository are gone, Conflict when the
-    repository is another one than the one that was configured, or the place is somebody else's by now."""
+    repository is not the one that was configured, or the place is somebody else's by now."""
     lakefs = clients.lakefs(export.region)
     with _gone_is_noted(export, Gone.REPOSITORY):
         repository = lakefs.get_repository(export.repository)
@@ -88,7 +88,7 @@ def check_same(export: Export, repository: RepositoryInfo) -> None:
     pinned = (export.creation_date, export.storage_namespace)
     if (repository.creation_date, repository.storage_namespace) != pinned:
         raise Conflict(
-            f"the repository '{export.repository}' in {export.region} is another one than the one that was configured",
+            f"the repository '{export.repository}' in {export.region} is not the one that was configured",
             hint="Delete this export and configure it again",
         )
 
@@ -103,19 +103,19 @@ def require_apart(export: Export, run: ExportRun | None = None) -> None:
         for other, whose in _others(export, uri, files=files) if uri else ():
             if place.overlaps(other):
                 raise Conflict(
-                    f"{place} and {other}, {whose}, overlap in the store that is configured now",
-                    hint="Nothing is written. Configure the former store again, or export to another place",
+                    f"{place} and {other}, {whose}, overlap in the store configured now",
+                    hint="Nothing is written. Configure the previous store again, or export to another path",
                 )
 
 
 def require_same_store(run: ExportRun) -> None:
-    """Raises Conflict where the place of a run that goes on is looked for in another store than when it began: what was
+    """Raises Conflict where the place of a run that goes on is in another store than when it began: what was
     brought before is not there."""
     now = _store_of(run.export, run.path)
     if None not in (run.store, now) and run.store != now:
         raise Conflict(
-            f"the store of {run.path} is another one, {now} and no more {run.store}, since this run began",
-            hint="Repair the export: then every file is compared with what is there",
+            f"the store of {run.path} has changed from {run.store} to {now} since this run began",
+            hint="Repair the export: every file is then compared with what is there",
         )
 
 
@@ -126,7 +126,7 @@ def _forget_other_store(export: Export) -> None:
         at_other = Export.objects.filter(pk=export.pk, store_at_success=export.store_at_success)
         at_other.update(path_at_success="")
         place = export.path_at_success
-        verifications.outdate_all(export, place, f"{place} is looked for in another store")
+        verifications.outdate_all(export, place, f"{place} is now in another store")
         export.path_at_success = ""
 
 
@@ -139,8 +139,8 @@ def require_newest(run: ExportRun) -> None:
     if later := status_files.told_since(export, run.started_at):
         _note_told(export, later)
         raise Conflict(
-            f"later runs have written to {run.path}: the database, come back from an older backup, does not know them",
-            hint="Repair the export: then what they brought is compared with what is to be there",
+            f"later runs have written to {run.path}: the database was restored from an older backup and lacks them",
+            hint="Repair the export: what they wrote is then compared with the commit",
         )
 
 
@@ -177,7 +177,7 @@ def _may_be_older(export: Export) -> bool:
 
 def _note_told(export: Export, commits: Sequence[str]) -> None:
     """What a verification of before has found says nothing of this place any more."""
-    verifications.outdate_all(export, export.path, f"runs that the database does not know of wrote to {export.path}")
+    verifications.outdate_all(export, export.path, f"runs that the database has no record of wrote to {export.path}")
     _note_tried(export, commits)
 
 
@@ -204,7 +204,7 @@ def _others(export: Export, uri: str, *, files: bool) -> Iterator[tuple[Place, s
     bucket = f"s3://{split_uri(uri)[0]}"
     yield region_settings.place(export.region, export.storage_namespace), "the repository's own storage namespace"
     for model, whose in (
-        (Mirror, "where a mirror lies"),
+        (Mirror, "the namespace of a mirror"),
         (Repository, "the storage namespace of a repository that is mirrored"),
     ):
         found = model.objects.order_by().filter(storage_namespace__startswith=bucket)
@@ -212,10 +212,10 @@ def _others(export: Export, uri: str, *, files: bool) -> Iterator[tuple[Place, s
             yield region_settings.place(region, namespace), whose
     exports = Export.objects.exclude(pk=export.pk).order_by()
     for region, path in exports.filter(path__startswith=bucket).values_list("region", "path"):
-        yield region_settings.export_place(region, path), "where another export brings files"
+        yield region_settings.export_place(region, path), "the path of another export"
     telling = exports.filter(status_path__startswith=bucket) if files else exports.none()
     for region, path in telling.values_list("region", "status_path"):
-        yield region_settings.export_place(region, path), "where the states of another export are written"
+        yield region_settings.export_place(region, path), "the status path of another export"
 
 
 def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:

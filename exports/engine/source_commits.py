@@ -73,4 +73,4 @@ def _fetch(export: Export, uri: str) -> bytes:
     try:
         return clients.objects(export.region).get(uri)
     except NotFound as error:
-        raise NotFound(f"{uri} is not there: the commit's metadata is gone from the source") from error
+        raise NotFound(f"{uri} is missing: the commit's metadata is gone at the source") from error

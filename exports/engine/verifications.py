@@ -35,7 +35,7 @@ def begin(export: Export, *, asked_by: str) -> ExportVerification:
 
 def _check(export: Export) -> None:
     if export.runs.open().exists():
-        raise Conflict("an export is in progress: the destination is being changed", hint="Verify it when it has ended")
+        raise Conflict("an export is in progress: the destination is being changed", hint="Verify it when it is done")
     if not export.last_success_ref or export.path_at_success != export.path:
         raise Conflict(f"nothing to verify: no commit was exported to {export.path} yet", hint="Export one first")
 

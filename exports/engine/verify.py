@@ -38,7 +38,7 @@ Verdict = ExportVerification.Outcome
 def carry(it: ExportVerification, lease: Lease, *, last_try: bool) -> DutyOutcome:
     """A slice of it. What may pass by itself is tried again; another error is how it ends."""
     if it.in_hand and it.takeovers >= MOST_TAKEOVERS:
-        return _failed(it, lease, RemoteFailure(f"its worker was gone {MOST_TAKEOVERS + 1} times in a row"))
+        return _failed(it, lease, RemoteFailure(f"its worker was lost {MOST_TAKEOVERS + 1} times in a row"))
     _take(it)
     try:
         with lease.keep_alive():

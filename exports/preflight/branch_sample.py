@@ -59,13 +59,13 @@ def branch_of(region: str, repository: str, branch: str) -> Branch:
         if info is None:
             raise NotFound(
                 f"there is no repository '{repository[:80]}' in {region}",
-                hint="Give the name that it has in lakeFS, and its region",
+                hint="Check the name of the repository and its region",
             )
         try:
             head = lakefs.get_branch(repository, branch).commit_id
         except NotFound:
             text = f"there is no branch '{branch[:80]}' in '{repository}'"
-            raise NotFound(text, hint="Give a branch that exists: a tag or a commit can't be exported") from None
+            raise NotFound(text, hint="Use an existing branch: tags and commits can't be exported") from None
         return Branch(region, info, lakefs.get_commit(repository, head))
 
 
@@ -111,7 +111,7 @@ def _columns(region: str, namespace: str, ref: RangeRef) -> Any:
     try:
         from graveler.ranges import read_range_columns
     except ImportError as error:  # the pages start before Spark's packages are there
-        raise Unreachable("what reads ranges is still being installed", hint="Try again in a minute") from error
+        raise Unreachable("Spark is still being installed", hint="Try again in a minute") from error
     return _read(region, namespace, ref.id, read_range_columns)
 
 

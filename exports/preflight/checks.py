@@ -36,9 +36,9 @@ from rbac import services as rbac
 
 PROBE_SECONDS = 6.0
 SIDES = {"path": "exportPath", "status": "exportStatusPath"}
-NOT_TRIED = NotAsked("nothing is written while you type", hint="Leave the field, or press Check")
-_UNPLACED = NotAsked("the place is not one to write to")
-_UNREAD = NotAsked("that needs fs:ReadBranch on the branch")
+NOT_TRIED = NotAsked("nothing is written while you type", hint="Leave the field, or click Check")
+_UNPLACED = NotAsked("the path can't be written to")
+_UNREAD = NotAsked("fs:ReadBranch on the branch is needed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _checks(plan: Plan, places: dict[str, str], wrong: dict[str, LakeMirrorError
 def _of_branch(plan: Plan, branch: Any) -> Check:
     taken = Export.objects.named(**plan.itself.identity).exists()
     if plan.export is None and taken:
-        told = f"'{plan.name}' of this branch is there already" if plan.name else "This branch is exported already"
+        told = f"'{plan.name}' of this branch exists already" if plan.name else "This branch is exported already"
         return Check("branch", CheckOutcome.FAILED, told, "Edit that export, or give this one a name of its own")
     return decide.check_branch(plan.branch, plan.repository, branch.commit.id if isinstance(branch, Branch) else branch)
 

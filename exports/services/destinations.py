@@ -23,7 +23,7 @@ from mirrors.services.adoption import reaching
 from mirrors.services.placement import repositories_of
 from rbac import services as rbac
 
-_APART = "Choose a place of its own for the export"
+_APART = "Choose a path of its own for the export"
 _SEE_REPOSITORIES = ("fs:ListRepositories", "*")
 
 
@@ -87,7 +87,7 @@ def _check_overlap(actor: Any, field: str, place: Place, other: Taken) -> None:
         return
     if rbac.allowed(actor, *other.right):
         raise Invalid(f"{place} and {other.place}, {other.whose}, overlap", field=field, hint=_APART)
-    raise Invalid(f"{place} overlaps a place of somebody whom you may not see", field=field, hint=_APART)
+    raise Invalid(f"{place} overlaps a place that you may not see", field=field, hint=_APART)
 
 
 def _other_exports(itself: Export) -> QuerySet[Export]:
@@ -154,7 +154,9 @@ def check_reached(path: str, status_path: str, region: str) -> None:
         try:
             clients.quick_export_store(region, place.uri).page(f"{place}/")
         except Unreachable as error:
-            hint = f"See to it that this machine reaches it, or name another in export_stores.{bucket}; then save again"
+            hint = (
+                f"Make sure that this machine can reach it, or set another in export_stores.{bucket}; then save again"
+            )
             raise Invalid(error.message, field=field, hint=hint) from error
         except LakeMirrorError:
             continue

@@ -115,11 +115,11 @@ def checked(wish: Wish) -> dict[str, Any]:
 def check_patterns(patterns: Sequence[str]) -> None:
     """Raises Invalid, saying which expression is none, where, and what to write instead."""
     if len(patterns) > MOST_PATTERNS:
-        raise Invalid(f"at most {MOST_PATTERNS} expressions", field=PATTERNS, hint="Join some by |")
+        raise Invalid(f"at most {MOST_PATTERNS} expressions", field=PATTERNS, hint="Combine some with |")
     for number, pattern in enumerate(patterns, 1):
         if len(pattern) > LONGEST_PATTERN:
             text = f"pattern {number} has {len(pattern):,} characters, and {LONGEST_PATTERN:,} are the most"
-            raise Invalid(text, field=PATTERNS, hint="Make it several")
+            raise Invalid(text, field=PATTERNS, hint="Split it")
     Patterns(patterns, field=PATTERNS)
 
 
@@ -135,7 +135,7 @@ def kept(wished: Mapping[str, Any], export: Export | None) -> dict[str, Any]:
 def check_manifest(mode: str | None) -> None:
     """Raises Invalid for what is no mode."""
     if mode is not None and mode not in list(Manifest):
-        raise Invalid(f"'{mode[:40]}' is none of {', '.join(Manifest)}", field="manifest", hint="Write one of these")
+        raise Invalid(f"'{mode[:40]}' is not one of {', '.join(Manifest)}", field="manifest", hint="Use one of these")
 
 
 def _store(itself: Export, source: Any, settings: dict[str, Any], head: str) -> tuple[Export, dict[str, Any] | None]:
@@ -153,7 +153,7 @@ def _store(itself: Export, source: Any, settings: dict[str, Any], head: str) -> 
         take(made)
         return made, None
     if export.deleting:
-        raise Conflict("the export is just being deleted", hint="Try again in a minute")
+        raise Conflict("the export is being deleted", hint="Try again in a minute")
     before = {name: getattr(export, name) for name in SETTINGS}
     for name, value in {**settings, **asked}.items():
         setattr(export, name, value)
@@ -288,12 +288,12 @@ def find_export(region: str, repository: str, branch: str, name: str = "") -> Ex
         called = f"no export '{name}'" if name else "no export"
         raise NotFound(
             f"{called} is configured for branch '{branch[:80]}' of '{repository[:80]}' in {region}",
-            hint=_OTHERS if others.exists() else "Configure one by PUT, or by lakemirror export set",
+            hint=_OTHERS if others.exists() else "Create one by PUT or lakemirror export set",
         )
     return export
 
 
-_OTHERS = f"The branch has exports that are called otherwise: list them, and write {joined('BRANCH', 'NAME')}"
+_OTHERS = f"The branch has exports with other names: list them, and use {joined('BRANCH', 'NAME')}"
 
 
 def subject_of(export: Export) -> int:

@@ -19,7 +19,7 @@ STEPS = (
     a_step("exports.run", "Run an export", _RUN),
     a_step("exports.repair", "Repair an export", _RUN),
     a_step("exports.verify", "Verify an export", _RUN),
-    a_step("exports.repair-drift", "Repair the drift of an export", _RUN),
+    a_step("exports.repair-drift", "Repair drift of an export", _RUN),
 )
 
 

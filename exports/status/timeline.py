@@ -102,7 +102,7 @@ def _plan_note(run: ExportRun) -> str:
         return ""
     deletes = f", {run.to_delete:,} to remove" if run.to_delete else ""
     lost = (
-        f" · {', '.join(commit[:8] for commit in run.lost)} gone from the source: compared instead" if run.lost else ""
+        f" · {', '.join(commit[:8] for commit in run.lost)} missing at the source: compared instead" if run.lost else ""
     )
     return f"{run.to_copy:,} to copy{deletes}{lost}"
 
@@ -112,7 +112,9 @@ def _copy_note(run: ExportRun) -> str:
         return ""
     failed = f", {run.failed:,} failed" if run.failed else ""
     skipped = f", {run.skipped:,} there already" if run.skipped else ""
-    left_alone = f" · {run.kept:,} left alone, not ours: {_some(run.kept_keys)}" if run.kept else ""
+    left_alone = (
+        f" · {run.kept:,} kept, since this export did not write them: {_some(run.kept_keys)}" if run.kept else ""
+    )
     return f"{run.copied:,} copied{skipped}{failed}{left_alone}"
 
 
@@ -126,7 +128,7 @@ def _markers_note(run: ExportRun) -> str:
     counted = run.directories.order_by().values_list("state").annotate(number=Count("pk"))
     states: dict[str, int] = dict(counted)
     if not states:
-        return "none asked for" if not run.patterns else "no directory matches"
+        return "no markers configured" if not run.patterns else "no directory matches"
     held = states.get(ExportDirectory.State.HELD, 0)
     written = f"{states.get(ExportDirectory.State.WRITTEN, 0):,} of {sum(states.values()):,}"
     return written + (f" · {held:,} held back" if held else "")
@@ -141,7 +143,7 @@ def _manifest_note(run: ExportRun) -> str:
         return "none: files failed"
     if run.listed is False:
         return "none due"
-    return "written" if is_listed(run) else "removed: newer ones are there"
+    return "written" if is_listed(run) else "removed, since newer ones exist"
 
 
 def _verified(run: ExportRun, it: ExportVerification | None) -> RunStep:
@@ -150,7 +152,7 @@ def _verified(run: ExportRun, it: ExportVerification | None) -> RunStep:
     after = same and run.ended_at and it.started_at >= run.ended_at
     if not it or not after or it.outcome == ExportVerification.Outcome.OUTDATED:
         return RunStep("Verify", NOT_YET, "not verified yet" if run.outcome == State.SUCCESS else "—")
-    notes = {"": (NOW, "being compared"), "equal": (GOOD, "equal · 0 drifted"), "failed": (BAD, "could not be told")}
+    notes = {"": (NOW, "being compared"), "equal": (GOOD, "equal · 0 drifted"), "failed": (BAD, "unknown")}
     rung, note = notes.get(it.outcome, (BAD, f"{it.drifted:,} drifted"))
     return RunStep("Verify", rung, note, it.started_at, it.ended_at)
 

@@ -107,7 +107,7 @@ def export_limits(request: HttpRequest, number: int) -> HttpResponse:
         changes = {name: _limit(request.POST.get(name, ""), name) for name in exports.MOST_PER_SECOND}
         exports.export_limits(actor=request.user, export=export, changes=changes)
 
-    return _carry_out(request, export, change, "Saved: the limits apply within moments.")
+    return _carry_out(request, export, change, "Saved: the limits apply within seconds.")
 
 
 @require_POST
@@ -125,7 +125,7 @@ def export_label(request: HttpRequest, number: int) -> HttpResponse:
 def _limit(typed: str, name: str) -> int | None:
     text = typed.strip().replace(",", "")
     if text and not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise Invalid(f"'{typed[:40]}' is no whole number", field=name, hint="Leave it empty for no limit")
+        raise Invalid(f"'{typed[:40]}' is not a whole number", field=name, hint="Leave it empty for no limit")
     return int(text) if text else None
 
 

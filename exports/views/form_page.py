@@ -89,7 +89,7 @@ def _save(
         form.refuse(error)
         return _show(request, form, int(status_of(error) or 500), export)
     done = "is configured" if new else "is changed"
-    messages.success(request, f"The export of {saved.which} {done}. Its state of now is exported at once.")
+    messages.success(request, f"The export of {saved.which} {done}. Its current head is being exported.")
     return redirect("export", saved.pk)
 
 

@@ -28,33 +28,33 @@ class ExportForm(forms.Form):
     """An export, in the words of the API. Which branch it is of can't be changed later."""
 
     region = forms.ChoiceField(label="Region of the repository")
-    repository = forms.CharField(label="Repository", max_length=64, help_text="The name that it has in lakeFS.")
+    repository = forms.CharField(label="Repository", max_length=64, help_text="Its name in lakeFS.")
     branch = forms.CharField(label="Branch", max_length=256)
     name = forms.CharField(
         label="Name",
         max_length=LONGEST,
         required=False,
-        help_text="Only where the branch is exported to several places: tells them apart, like partner.",
+        help_text="Only needed if the branch has several exports: tells them apart, like partner.",
     )
     path = forms.CharField(
         label="Export path",
         max_length=LONGEST_URI,
-        help_text="Where the files go, under their keys: s3://bucket/latest",
+        help_text="Where the files go, under their own keys, like s3://bucket/latest",
     )
     status_path = forms.CharField(
         label="Status path",
         max_length=LONGEST_URI,
         required=False,
-        help_text="Where a status file and a manifest are written after an export: beside the export path, not in it.",
+        help_text="Where a status file and a manifest are written after each export; not inside the export path.",
     )
     patterns = forms.CharField(
         label="Directories with a success file",
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One RE2 expression a line, searched for in the directory with its slash, like .*/day=\\d+/ . "
-        "Each directory that matches gets a _lakefs_success when all below it has arrived. One that matches the end of "
-        "a file's key, like .*/_SUCCESS, has that file come last.",
+        help_text="One RE2 expression per line, searched in the directory with its trailing slash, like .*/day=\\d+/ . "
+        "Each directory that matches gets a _lakefs_success when everything in it has arrived. An expression that "
+        "matches the end of a file's key, like .*/_SUCCESS, makes that file the last one in its directory.",
     )
     continuous = forms.BooleanField(
         label="Export every commit", required=False, help_text="Otherwise the branch is exported once, now."
@@ -63,15 +63,19 @@ class ExportForm(forms.Form):
         label="Manifest",
         choices=Export.Manifest.choices,
         required=False,
-        help_text="A list of all files of the commit at the status path: some 100 bytes a file, whatever changed.",
+        help_text="A list of all files of the commit, at the status path: about 100 bytes per file each time.",
     )
     actions = forms.BooleanField(
         label="Also files below _lakefs_actions/",
         required=False,
-        help_text="The hooks of the repository: no data, so most readers don't want them.",
+        help_text="The repository's hooks: not data, so most readers don't need them.",
     )
-    objects_per_second = forms.IntegerField(label="Most objects a second", required=False, min_value=1, max_value=10**9)
-    bytes_per_second = forms.IntegerField(label="Most bytes a second", required=False, min_value=1, max_value=10**15)
+    objects_per_second = forms.IntegerField(
+        label="Objects per second, at most", required=False, min_value=1, max_value=10**9
+    )
+    bytes_per_second = forms.IntegerField(
+        label="Bytes per second, at most", required=False, min_value=1, max_value=10**15
+    )
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, label_suffix="", **more)

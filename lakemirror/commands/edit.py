@@ -27,6 +27,12 @@ from lakemirror.output import mirror_tables
 @click.option("--workers", type=int, metavar="N", help="How many objects LakeMirror copies at once.")
 @click.option("--bytes-per-second", type=int, metavar="N", help="The most that LakeMirror copies; 0: no limit.")
 @click.option("--objects-per-second", type=int, metavar="N", help="The most objects that it copies; 0: no limit.")
+@click.option(
+    "--branch-priority",
+    multiple=True,
+    metavar="GLOB",
+    help="Branches to copy first, most wanted first; '' for none.",
+)
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set this label; may be repeated.")
 @click.option("--remove-label", "removed", multiple=True, metavar="KEY", help="Remove this label; may be repeated.")
 @of_mirror
@@ -38,6 +44,7 @@ def edit(
     workers: int | None,
     bytes_per_second: int | None,
     objects_per_second: int | None,
+    branch_priority: tuple[str, ...],
     labels: Sequence[str],
     removed: Sequence[str],
 ) -> None:
@@ -50,6 +57,8 @@ def edit(
     body = {name: value for name, value in given.items() if value is not None}
     limits = {"bytes_per_second": bytes_per_second, "objects_per_second": objects_per_second}
     body |= {name: value or None for name, value in limits.items() if value is not None}
+    if branch_priority:
+        body["branch_priority"] = [glob for glob in branch_priority if glob]
     tag = ""
     if labels or removed:
         mirror, tag = talk.api.get_with_tag(path)

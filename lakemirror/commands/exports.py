@@ -31,7 +31,7 @@ def branch_path(text: str) -> str:
     of that name."""
     match = _BRANCH.fullmatch(text)
     if not match:
-        raise click.BadParameter(f"'{text}' is no branch: write lakefs://REPOSITORY/BRANCH, or …/BRANCH:NAME")
+        raise click.BadParameter(f"'{text}' is not a branch: use lakefs://REPOSITORY/BRANCH, or …/BRANCH:NAME")
     return f"/repositories/{quote(match[1], safe='')}/branches/{quote(match[2], safe='')}"
 
 
@@ -122,7 +122,7 @@ def set_export(
     if wait or timeout is not None:
         tell_when_done(talk, branch, 0, timeout)
     elif not talk.as_json:
-        click.echo("The export is configured; it begins at once.")
+        click.echo("The export is configured and starts now.")
 
 
 @click.command()
@@ -165,7 +165,7 @@ def repair(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
     if wait or timeout is not None:
         tell_when_done(talk, branch, int(last["id"]) + 1 if last else 1, timeout)
     elif not talk.as_json:
-        click.echo("The export goes on.")
+        click.echo("The export is resumed.")
 
 
 @click.command()
@@ -223,7 +223,7 @@ def _look(standing: dict[str, Any], least: int) -> Look:
     if standing["status"] == FAILED and (run is None or int(run["id"]) >= least):
         raise No(f"the export failed: {standing['error_message']}")
     if run is None or int(run["id"]) < least:
-        return Look(False, 0, 1, standing["look_error"] or "It is about to begin", standing)
+        return Look(False, 0, 1, standing["look_error"] or "It is about to start", standing)
     through = run["copied"] + run["skipped"] + run["deleted"]
     whole = run["to_copy"] + run["to_delete"]
     text = f"{short(run['ref'])}: {run['phase']}, {size(run['copied_bytes'])} of {size(run['to_copy_bytes'])}"

@@ -154,6 +154,6 @@ def _have_it_typed(mirror: dict[str, Any]) -> None:
         typed = click.prompt(f"Type {name} to delete it", err=True, default="", show_default=False)
     except click.Abort:
         click.echo(err=True)
-        raise WrongUsage("nothing is deleted: nobody typed the name. Where nobody can, give --yes") from None
+        raise WrongUsage("nothing was deleted: the name was not typed. In scripts, use --yes") from None
     if typed != name:
-        raise No(f"nothing is deleted: that is not '{name}'")
+        raise No(f"nothing was deleted: that is not '{name}'")

@@ -16,7 +16,7 @@ def seconds_of(context: click.Context, parameter: click.Parameter, given: str) -
         return 0
     number, unit = given[:-1], given[-1:]
     if unit not in UNITS or not number.isascii() or not number.isdigit() or len(number) > 6:
-        raise click.BadParameter(f"{given!r} is no length of time: write 30m, 4h, 7d, or 0", context, parameter)
+        raise click.BadParameter(f"{given!r} is not a duration: use 30m, 4h, 7d, or 0", context, parameter)
     return int(number) * UNITS[unit]
 
 

@@ -23,7 +23,7 @@ from lakemirror.recompute import require_same
 def list_mirrors(talk: Talk, repository: str | None, source_region: str | None, label: Sequence[str]) -> None:
     """List mirrors, those that need attention first."""
     if source_region and not repository:
-        raise click.UsageError("--source-region says nothing without --repository")
+        raise click.UsageError("--source-region has no effect without --repository")
     if repository:
         page = talk.api.pages(mirrors_path(repository), source_region=source_region, label=list(label) or None)
     else:

@@ -43,7 +43,7 @@ def repair_drift(talk: Talk, branch: str, remove: bool, yes: bool, wait: bool, t
     --wait it exits with 1 if that fails. A verification follows."""
     found = talk.api.get(f"{branch}/export-verification")
     told = f"{found['missing']:,} missing, {found['different']:,} different, {found['foreign']:,} foreign"
-    foreign = "those of ours are removed" if remove else "they stay"
+    foreign = "those written by this export are removed" if remove else "they stay"
     question = f"At {found['path']}: {told} ({foreign}). Copy them again and replace what is different?"
     if not yes and not click.confirm(question, err=True):
         raise No("nothing was repaired")
@@ -59,7 +59,7 @@ def _ended(talk: Talk, branch: str, number: int, timeout: float | None) -> dict[
     asked = f"{branch}/export-verification"
     verification = wait_until_done(lambda: _look(talk.api.get(asked)), "Files compared", timeout)
     if verification["outcome"] == "outdated" or int(verification["id"]) != number:
-        raise No(f"the verification is outdated: {verification['error'] or 'another one began'}")
+        raise No(f"the verification is outdated: {verification['error'] or 'another one started'}")
     if verification["outcome"] == "failed":
         raise No(f"could not verify: {verification['error']}")
     return verification

@@ -56,7 +56,7 @@ def commit_detail(commit: dict[str, Any]) -> RenderableType:
 
 def prioritised(answer: dict[str, Any]) -> RenderableType:
     """Whether anything is left to do for a commit."""
-    words = "goes first now" if answer["prioritised"] else "has all that it needs already"
+    words = "prioritised" if answer["prioritised"] else "already complete"
     return line(f"{short(answer['commit'])} {words}.")
 
 
@@ -85,7 +85,7 @@ def repair_plan(plan: dict[str, Any]) -> RenderableType:
     cost = f"{count(requests['head'], 'request')} to the destination and at most as many to the source"
     read = f", {count(requests['get'], 'object')} read" if requests["get"] else ""
     records = f", {count(requests['records'], 'record')} copied" if requests["records"] else ""
-    more = " There is more than is noted by name." if plan["at_least"] else ""
+    more = " More is missing than is listed." if plan["at_least"] else ""
     asked = line(f"A run takes {cost}{read}{records}.{more}")
     return Group(table(("Way", "What", "Advice"), rows), *_copies(plan.get("commands", ())), "", asked)
 
@@ -185,7 +185,7 @@ def unreplicated(answer: dict[str, Any]) -> RenderableType:
     """How many objects of the source replication has not brought, as far as they were looked at."""
     looked = f"{answer['looked_at']:,}"
     if not answer["objects"]:
-        limits = "; there was no time for the others. The manifest names everything that is missing"
+        limits = "; there was not enough time for the rest. The manifest lists everything that is missing"
         rest = limits if answer["at_least"] else ""
         return line(f"Nothing is missing: {looked} objects of the source checked{rest}.")
     more = "+" if answer["at_least"] else ""

@@ -50,7 +50,9 @@ def promote(lease: Lease) -> DutyOutcome:
     shown = Shown(mirror, lakefs, lease, failed)
     about, moved, heads = Round(mirror, lakefs, lease, shown), 0, dict(shown.heads)
     if _is_going(mirror, heads) and lease.duty.failures < FOR_GOOD:
-        raise PartialFailure(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
+        raise PartialFailure(
+            f"{mirror.region} returned no branch {mirror.source.default_branch}: this answer is ignored"
+        )
     older = may_be_older(mirror)
     gathered, intents = gather_facts(mirror, heads, failed.of), intents_of(mirror)
     gathered = [about_one for about_one in gathered if not waits_for_the_source(*about_one, older=older)]

@@ -54,7 +54,7 @@ def sense(lease: Lease) -> DutyOutcome:
             return freeze(repository, problem)
         raise
     if not source_moves.is_valid_look(heads, repository.default_branch):
-        error = f"the source gave no branch {repository.default_branch}: not taken for a look"
+        error = f"the source returned no branch {repository.default_branch}: this answer is ignored"
         Repository.objects.filter(pk=repository.pk).update(look_error=error)
         return DutyOutcome(error)
     outcome, trusted = _take_look(repository, lakefs, heads, before, lease)
@@ -101,7 +101,7 @@ def _take_look(
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         lease.lock()
         if dict(repository.branches.filter(gone_at=None).values_list("name", "head")) != last:
-            raise Fenced(f"another look at {repository.name} came between")
+            raise Fenced(f"another check of {repository.name} was faster")
         _store_moves(repository, readable, last, at)
         _note_hidden(repository, hidden)
         any_deleted = note_missing(repository.branches.all(), heads, at)
@@ -163,7 +163,7 @@ def _hidden(repository: Repository, lakefs: LakeFS, new: Sequence[str], lease: L
         return {}
     plain = list_heads(lakefs, repository.name, lease, hidden=False)
     if not source_moves.is_valid_look(plain, repository.default_branch):
-        raise RemoteFailure(f"the source gave no branch {repository.default_branch}")
+        raise RemoteFailure(f"the source returned no branch {repository.default_branch}")
     return {True: [name for name in new if name not in plain], False: [name for name in new if name in plain]}
 
 

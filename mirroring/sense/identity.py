@@ -32,7 +32,7 @@ def ask_identity(repository: Repository, lakefs: LakeFS) -> Identity:
         return Identity(f"the source repository is gone: {error.message}", certain=True)
     if (info.creation_date, info.storage_namespace) == (repository.creation_date, repository.storage_namespace):
         return Identity("", certain=bool(listed))
-    return Identity("a new repository stands at the source under the old one's name", certain=True)
+    return Identity("the source was replaced by a new repository of the same name", certain=True)
 
 
 def moved_since(repository: Repository, lakefs: LakeFS, identity: Identity, listed_head: str) -> str:

@@ -48,8 +48,8 @@ def tell_strange(repository: Repository, heads: Collection[str]) -> str:
     """Why these wait; "" if there are none."""
     if not heads:
         return ""
-    sentence = f"{min(heads)[:8]} shares no commit with what is known of {repository.name}"
-    return f"{sentence}: a second look will tell whether it is still the same repository"
+    sentence = f"{min(heads)[:8]} shares no commit with the known history of {repository.name}"
+    return f"{sentence}: a second check will show whether it is still the same repository"
 
 
 def _not_seen_before(spool: Spool, roots: Collection[str], heads: Collection[str], at: datetime) -> set[str]:

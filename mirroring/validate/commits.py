@@ -17,6 +17,7 @@ from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirroring.validate import on_demand as validations
 from mirroring.validate.bring_metaranges import Brought, planned, range_ids, read_at_source, write_whole
+from mirroring.validate.bringing_order import next_to_bring
 from mirroring.validate.recheck import look_again
 from mirroring.validate.resolve_doubt import resolve_doubts
 from mirroring.validate.reverify import has_more, verify
@@ -45,7 +46,7 @@ def validate(lease: Lease) -> DutyOutcome:
     """
     mirror = mirror_duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
-        return DutyOutcome("the mirror has no repository to look into")
+        return DutyOutcome("the mirror has no repository yet")
     with lease.keep_alive():  # however slowly the stores answer: what was done is done anew where the lease was lost
         return _round(mirror, lease)
 
@@ -108,8 +109,13 @@ def _next_rows(mirror: Mirror, lease: Lease) -> list[MirrorCommit]:
 
     After a failure it is the others' turn: what can't be checked must not keep everything else from it.
     """
-    urgent = mirror.commits.unjudged().urgent()[:BATCH] if not lease.duty.failures else ()
-    return list(urgent) or list(mirror.commits.unjudged()[:BATCH])
+    if lease.duty.failures:
+        return list(mirror.commits.unjudged()[:BATCH])
+    if urgent := list(mirror.commits.unjudged().urgent()[:BATCH]):
+        return urgent
+    if mirror.brings:
+        return next_to_bring(mirror, BATCH, alone=bool(lease.attempt % 2))
+    return list(mirror.commits.unjudged()[:BATCH])
 
 
 def _try_checks(mirror: Mirror, checks: list[RangeCheck], lease: Lease) -> LakeMirrorError | None:
@@ -126,7 +132,7 @@ def _try_checks(mirror: Mirror, checks: list[RangeCheck], lease: Lease) -> LakeM
 
 def _summary(arrived: int, checked: int, complete: int, verified: int) -> str:
     again = f", {verified} ranges checked again" if verified else ""
-    return f"{arrived} missing things arrived, {checked} ranges checked, {complete} commits complete{again}"
+    return f"{arrived} missing files arrived, {checked} ranges checked, {complete} commits complete{again}"
 
 
 def _next_in(mirror: Mirror) -> float | None:

@@ -244,7 +244,7 @@ def _read_metadata(mirror: Mirror, row: Blocker, info: ObjectInfo, destination: 
     if row.kind == Blocker.Kind.METARANGE:
         return read_afresh(mirror, row.holder_id).verdict
     if judge_object(info, size=info.size, etag=info.etag, depth=Depth.PRESENCE):
-        return Reason.RANGE_ARCHIVED, f"there, but in storage class {info.storage_class} without an active restore"
+        return Reason.RANGE_ARCHIVED, f"archived: in storage class {info.storage_class} without an active restore"
     if row.reason == Reason.RANGE_UNREADABLE:
         destination.get(uri_of(mirror.namespace, row))
     return None

@@ -83,15 +83,17 @@ class RetriedAnswer(JobTakenAnswer):
 
 
 WHICH = (
-    OpenApiParameter("commit", str, description="what keeps this commit from being promoted; six digits or more"),
+    OpenApiParameter("commit", str, description="only what keeps this commit from being promoted; six digits or more"),
     OpenApiParameter("branch", str, description="the same of the newest commit of this branch of the source"),
     OpenApiParameter("reason", str, description="only those of this reason"),
     OpenApiParameter("cause", str, enum=[*Cause], description="only what replication has not brought for this cause"),
-    OpenApiParameter("prefix", str, description="only those whose path begins so"),
+    OpenApiParameter("prefix", str, description="only those whose path begins with this"),
     OpenApiParameter("kind", str, enum=Blocker.Kind.values, description="only those of this kind"),
 )
-GROUP_BY = OpenApiParameter("group_by", str, enum=GROUPS, description="groups in place of things, the largest first")
-FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all of them, not a page, as a file")
+GROUP_BY = OpenApiParameter(
+    "group_by", str, enum=GROUPS, description="groups instead of single files, the largest first"
+)
+FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all of them as a file, not a page")
 
 
 class Blockers(TableView):

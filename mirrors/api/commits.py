@@ -31,8 +31,8 @@ from web.serializers import rfc3339
 STATUS = OpenApiParameter("status", str, description="only those in this state, by its code or in words")
 OF_COMMITS = (
     OpenApiParameter("branch", str, description="only those that this branch of the source pointed to, in that order"),
-    OpenApiParameter("stage", str, enum=list(STAGES), description="only those that have come so far, and no further"),
-    OpenApiParameter("data", str, enum=MirrorCommit.Data.values, description="only those whose data stands so"),
+    OpenApiParameter("stage", str, enum=list(STAGES), description="only those at this stage"),
+    OpenApiParameter("data", str, enum=MirrorCommit.Data.values, description="only those whose data is in this state"),
 )
 
 
@@ -122,4 +122,4 @@ def state_of(request: Request) -> State | None:
         return State(given.lower().replace(" ", "_")) if given else None
     except ValueError:
         known = ", ".join(state.value for state in State)
-        raise Invalid(f"'{given[:40]}' is none of {known}", field=STATUS.name) from None
+        raise Invalid(f"'{given[:40]}' is not one of {known}", field=STATUS.name) from None

@@ -105,7 +105,7 @@ def _preview_json(preview: Preview) -> dict[str, Any]:
         "first_check": {"at_best": _cost_json(preview.best), "at_worst": _cost_json(preview.worst)},
         "not_counted": [
             *NOT_COUNTED,
-            "the records of all commits, one request each to the destination's lakeFS",
+            "the records of all commits, with one request each to the destination's lakeFS",
         ],
         "warnings": list(preview.warnings),
     }

@@ -43,7 +43,7 @@ VERSIONS = OpenApiParameter(
     "versions",
     str,
     enum=("true", "false"),
-    description="false: the manifest has no version ids. S3 asks for them where the bucket has versions",
+    description="false: the manifest has no version ids. S3 requires them where the bucket has versioning",
 )
 
 
@@ -71,14 +71,16 @@ class MirrorPreflight(MirrorDetail):
 
 PLANNED = (
     SOURCE_REGION,
-    OpenApiParameter("region", str, description="of a mirror that is to be made: where"),
-    OpenApiParameter("storage_namespace", str, description="of a mirror that is to be made: its place"),
-    OpenApiParameter("tags", str, enum=["true", "false"], description="of a mirror that is to be made: with tags"),
+    OpenApiParameter("region", str, description="of a mirror to be created: its region"),
+    OpenApiParameter("storage_namespace", str, description="of a mirror to be created: its storage namespace"),
+    OpenApiParameter(
+        "tags", str, enum=["true", "false"], description="of a mirror to be created: whether tags are mirrored"
+    ),
     OpenApiParameter(
         "object_replication",
         str,
         enum=[choice.value for choice in ObjectReplication],
-        description="of a mirror that is to be made: who copies its objects",
+        description="of a mirror to be created: who copies its objects",
     ),
 )
 
@@ -113,7 +115,7 @@ def _there(repository: str, mirror_id: str) -> Mirror:
     try:
         return find_mirror(repository, mirror_id)
     except NotFound as error:
-        hint = "For one that is to be made, give its region and storage_namespace as parameters"
+        hint = "For a mirror to be created, give its region and storage_namespace as parameters"
         raise NotFound(error.message, hint=hint) from error
 
 
@@ -170,7 +172,7 @@ class PlannedUnreplicated(TableView, MirrorDetail):
     tag = "unreplicated"
 
     @answers(
-        "Count what a plan lacks",
+        "Count unreplicated objects of a plan",
         200,
         UnreplicatedAnswer,
         body=MirrorCreation,

@@ -65,7 +65,7 @@ def _rules_json(mirror: Mirror) -> dict[str, Any]:
     both = both_of(mirror.gc_rules)
     source = mirror.source.name
     warning = own_rules_warning(both, name=mirror.name, source=source, namespace=mirror.namespace)
-    unread = f"the garbage-collection rules of {source}: nobody has looked yet" if both is None else ""
+    unread = f"the garbage-collection rules of {source}: not read yet" if both is None else ""
     rules = both.source.rules if both else None
     return {
         "retention_days": rules.default_days if rules else None,
@@ -199,14 +199,16 @@ class Losses(APIView):
 def _not_counted(mirror: Mirror, unproven: int) -> list[str]:
     """What would be lost too, or may be, in words."""
     looked_at = rfc3339(mirror.source.looked_at)
-    since = f"since {looked_at}, when its branches were last looked at" if looked_at else ": it was not looked at yet"
-    lines = [f"what was committed in {mirror.source.region} {since}", "changes that are not committed", "tags"]
+    since = f"since {looked_at}, when its branches were last read" if looked_at else ": they have not been read yet"
+    lines = [f"what was committed in {mirror.source.region} {since}", "uncommitted changes", "tags"]
     if not mirror.selection.everything:
         lines.append("branches that are not selected")
     if unproven:
-        lines.append(f"what is missing of heads that are not proven whole ({count(unproven, 'branch', 'branches')})")
+        lines.append(
+            f"what is missing of heads that are not known to be complete ({count(unproven, 'branch', 'branches')})"
+        )
     if mirror.source.look_error:
-        lines.append(f"what the last look could not read: {mirror.source.look_error}")
+        lines.append(f"what the last check could not read: {mirror.source.look_error}")
     return lines
 
 

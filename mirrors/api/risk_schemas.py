@@ -81,7 +81,7 @@ class BranchLossAnswer(LossAnswer):
 
 LossPageAnswer = page_with(
     BranchLossAnswer,
-    as_of=serializers.DateTimeField(allow_null=True, help_text="when the source was last looked at"),
+    as_of=serializers.DateTimeField(allow_null=True, help_text="when the source was last checked"),
     unseen_seconds=serializers.FloatField(allow_null=True, help_text="how long ago that is"),
     not_counted=many_texts(),
     branches_behind=count_or_null(),
@@ -144,14 +144,14 @@ class UnreachedAnswer(serializers.Serializer):
 
 UnreachedPageAnswer = page_with(
     UnreachedAnswer,
-    as_of=serializers.DateTimeField(allow_null=True, help_text="when the source was last looked at"),
+    as_of=serializers.DateTimeField(allow_null=True, help_text="when the source was last checked"),
     retention_days=serializers.IntegerField(
         allow_null=True, help_text="null: the source has no rules of garbage collection, or see `not_known`"
     ),
     branch_retention_days=serializers.DictField(
         child=serializers.IntegerField(), help_text="of the branches with a retention of their own"
     ),
-    rules_read_at=serializers.DateTimeField(allow_null=True, help_text="when the rules of both sides were asked for"),
+    rules_read_at=serializers.DateTimeField(allow_null=True, help_text="when the rules of both sides were read"),
     warnings=many_texts(),
     not_known=many_texts(),
     gone=GoneAnswer(),

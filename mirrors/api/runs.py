@@ -38,7 +38,7 @@ class RunAnswer(serializers.Serializer):
     looked_up = serializers.IntegerField(help_text="objects that no earlier check covered")
     requests = serializers.IntegerField()
     problems = serializers.IntegerField()
-    lacking = serializers.IntegerField(help_text="objects that it found missing and was to copy")
+    lacking = serializers.IntegerField(help_text="missing objects that it was to copy")
     copied = serializers.IntegerField(help_text="those of them that it copied")
     copied_bytes = serializers.IntegerField()
     entries_per_second = number_or_null()

@@ -33,7 +33,7 @@ class ThingAnswer(serializers.Serializer):
     cause = serializers.CharField(allow_null=True, help_text="why the stores' replication has not brought it")
     cause_message = serializers.CharField(allow_null=True, help_text="the same in a sentence")
     cause_fix = serializers.CharField(allow_null=True, help_text="what to do about it")
-    damage = serializers.BooleanField(help_text="what needs it had been complete before")
+    damage = serializers.BooleanField(help_text="what needs it was complete before")
     holder_kind = text_or_null()
     holder = serializers.CharField(help_text="the commit, metarange or range that needs it")
     first_seen = serializers.DateTimeField()

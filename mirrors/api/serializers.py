@@ -14,7 +14,7 @@ from core.bringing import (
     MOST_WORKERS,
     ObjectReplication,
 )
-from core.mirroring.branch_selection import OnUnselect
+from core.mirroring.branch_selection import LONGEST_GLOB, OnUnselect, check_priority
 from core.mirroring.facts import History
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
@@ -109,8 +109,14 @@ class MirrorSettings(Body):
         allow_null=True,
         required=False,
     )
+    branch_priority = serializers.ListField(child=serializers.CharField(max_length=LONGEST_GLOB), required=False)
     rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
     labels = Labels(required=False)
+
+    def validate_branch_priority(self, value: list[str]) -> list[str]:
+        """Raises Invalid."""
+        check_priority(value)
+        return value
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -126,7 +132,7 @@ class MirrorChange(MirrorSettings):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "on_unselect" in attrs and "selected" not in attrs:
-            raise serializers.ValidationError({"on_unselect": "says nothing without 'branches'"})
+            raise serializers.ValidationError({"on_unselect": "has no effect without 'branches'"})
         return super().validate(attrs)
 
 

@@ -33,7 +33,7 @@ class ValidationAsked(Body):
     def validate_all(self, value: bool) -> bool:
         """Only true says something."""
         if not value:
-            raise serializers.ValidationError("must be true, or be left out")
+            raise serializers.ValidationError("must be true or left out")
         return value
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

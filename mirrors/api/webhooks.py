@@ -27,7 +27,7 @@ MOST_BYTES = 1_000_000
 _NO_SECRET = "send 'Authorization: Bearer SECRET' with the installation's webhook secret"
 
 
-@answers("Hear a webhook of lakeFS", 202, ToldAnswer, body=OpenApiTypes.OBJECT, auth=WEBHOOK_SECRET, tag="hooks")
+@answers("Receive a webhook of lakeFS", 202, ToldAnswer, body=OpenApiTypes.OBJECT, auth=WEBHOOK_SECRET, tag="hooks")
 @api_view(["POST"])
 @authentication_classes([])
 @permission_classes([])
@@ -43,7 +43,7 @@ def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
     return JsonResponse({"message": "queued" if known else f"nobody mirrors {repository}"}, status=202)
 
 
-@answers("Hear an event of a store", 202, ToldAnswer, body=OpenApiTypes.OBJECT, auth=WEBHOOK_SECRET, tag="hooks")
+@answers("Receive an event of a store", 202, ToldAnswer, body=OpenApiTypes.OBJECT, auth=WEBHOOK_SECRET, tag="hooks")
 @api_view(["POST"])
 @authentication_classes([])
 @permission_classes([])

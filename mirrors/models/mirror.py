@@ -72,6 +72,11 @@ class Mirror(Pausable, Labelled):
     )
     copy_bytes_per_second = models.BigIntegerField(null=True, help_text="at most so many are brought; null: any number")
     copy_objects_per_second = models.IntegerField(null=True, help_text="at most so many are brought; null: any number")
+    branch_priority = models.JSONField(
+        default=list,
+        db_default=[],
+        help_text="globs of branches whose heads are brought first, after the default one's",
+    )
     copied = models.BigIntegerField(default=0, db_default=0, help_text="objects that were brought so far")
     copied_bytes = models.BigIntegerField(default=0, db_default=0)
     rpo_seconds = models.IntegerField(null=True, help_text="how late a branch may be; null: core.mirroring.rpo")

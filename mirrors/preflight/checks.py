@@ -78,7 +78,7 @@ class Preflight:
             return f"{count(len(good), 'check')} passed so far. Fill in {' and '.join(self.missing)} for the rest."
         if not self.ok:
             return "Some required checks could not be made: see below."
-        others = f", {len(urgent)} to look at" if urgent else ""
+        others = f", {count(len(urgent), 'warning')}" if urgent else ""
         return f"Ready: {count(len(good), 'check')} passed{others}."
 
 
@@ -96,7 +96,7 @@ def preflight(*, actor: Any, plan: Plan, writing: bool = False) -> Preflight:
 
 def _checks(plan: Plan, answers: Answers) -> Iterator[Check]:
     def answer(key: str) -> Any:
-        return answers.get(key, NotAsked("something that comes before it failed"))
+        return answers.get(key, NotAsked("an earlier check failed"))
 
     yield from _of_installation("source", plan.source_region, answer("source"))
     yield _judged("source-repository", partial(_source, plan, answer))
@@ -124,13 +124,13 @@ def _judged(check_id: str, rules: Callable[[], Check]) -> Check:
         return decide.failing(check_id, error)
     except Exception as error:
         logger.exception("the check %s broke", check_id)
-        return Check(check_id, CheckOutcome.UNKNOWN, f"This check broke ({type(error).__name__}); the log has more")
+        return Check(
+            check_id, CheckOutcome.UNKNOWN, f"This check failed unexpectedly ({type(error).__name__}); see the log"
+        )
 
 
 def _source(plan: Plan, answer: Callable[[str], Any]) -> Check:
-    repository = (
-        answer("repository") if is_name(plan.source_repository) else NotFound("that is no name of a repository")
-    )
+    repository = answer("repository") if is_name(plan.source_repository) else NotFound("this is not a repository name")
     known = Repository.objects.filter(region=plan.source_region, name=plan.source_repository).first()
     if known and isinstance(repository, RepositoryInfo):
         placement.check_same_source(known, repository)
@@ -166,7 +166,7 @@ def _namespace(plan: Plan, answer: Callable[[str], Any]) -> Check:
     placement.check_apart_from_source(plan.namespace, plan.region, _had(answer("repository")), plan.source_region)
     placement.check_still_free(plan.namespace, plan.region, plan.name)
     placement.check_apart_from_repositories(plan.namespace, _had(answer("others")), plan.region, plan.name)
-    message = f"{plan.namespace} overlaps no other repository's, mirror's or export's place"
+    message = f"{plan.namespace} overlaps no other repository, mirror or export"
     return Check("namespace", CheckOutcome.OK, message)
 
 

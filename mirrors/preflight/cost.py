@@ -24,7 +24,7 @@ from mirrors.services.mirrors import Creation
 from rbac import services as rbac
 
 MOST_HEADS = 20
-NOT_COUNTED = ("the time and the traffic of the bucket's replication", "objects that only older commits name")
+NOT_COUNTED = ("the time and traffic of bucket replication", "objects that only older commits refer to")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def preview_of_plan(*, actor: Any, plan: Plan) -> Preview:
     """
     rbac.require(actor, ("fs:MirrorRepository", repository_arn(plan.source_repository)))
     missing = f"there is no repository '{plan.source_repository[:80]}' in {plan.source_region}"
-    hint = "Give the name that it has in lakeFS, and its region"
+    hint = "Check the name of the repository and its region"
     if not is_name(plan.source_repository):
         raise NotFound(missing, hint=hint)
     try:

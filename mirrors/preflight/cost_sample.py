@@ -134,7 +134,7 @@ def _bytes_of(source: Source, ref: RangeRef) -> int:
 
         from graveler.ranges import read_range_columns
     except ImportError as error:  # the pages start before Spark's packages are there
-        raise Unreachable("what reads ranges is still being installed") from error
+        raise Unreachable("Spark is still being installed") from error
     uri = metadata_uri(source.repository.storage_namespace, ref.id)
     data = clients.quick_objects(source.region).get(uri)
     return int(pc.sum(read_range_columns(data, expected_id=ref.id, file=uri)["size"]).as_py() or 0)

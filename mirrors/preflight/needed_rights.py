@@ -26,7 +26,7 @@ def mirror_policies(mirror: Mirror) -> BothSides:
 def planned_policies(plan: Plan) -> BothSides:
     """Of a mirror that is to be made. Raises Invalid. A source that can't be asked has no place yet."""
     if not probes.is_name(plan.source_repository):
-        raise Invalid(f"'{plan.source_repository[:80]}' can't name a repository", field="repository")
+        raise Invalid(f"'{plan.source_repository[:80]}' is not a valid repository name", field="repository")
     placement.check_name(plan.name)
     probes.check_namespace(plan.namespace)
     for region in (plan.source_region, plan.region):

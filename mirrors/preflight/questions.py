@@ -171,7 +171,7 @@ def _shown_for_another(plan: Plan, source: RepositoryInfo) -> str:
             return key if shown else ""
     if not store.replication_rules(plan.namespace):
         return ""  # there is nobody whom it could ask
-    raise NotAsked("nothing was found that only the source has: all has arrived")
+    raise NotAsked("no object was found that only the source has: all have arrived")
 
 
 def _only_at_source(plan: Plan, source: RepositoryInfo) -> Iterator[str]:
@@ -203,4 +203,4 @@ def _shows_metadata(lakefs: LakeFS, store: ObjectStore, repositories: Iterable[R
         if head.metarange_id:
             place = repository.storage_namespace.rstrip("/")
             return store.head(f"{place}/_lakefs/{head.metarange_id}") is not None
-    raise NotAsked("no repository there has a commit that would show it")
+    raise NotAsked("no repository there has a commit to check it with")

@@ -102,7 +102,7 @@ def manifest(route: Route, *, versions: bool) -> Manifest:
     Throttled while as many are made in this process as it has threads for.
     """
     if not _being_made.acquire(blocking=False):
-        raise Throttled(f"{MOST_AT_ONCE} manifests are being made here", hint="Ask again when one is done")
+        raise Throttled(f"{MOST_AT_ONCE} manifests are being made", hint="Try again when one is done")
     try:
         return Manifest(_lines(route.places, *_listings(route, versions=versions)))
     except BaseException:
@@ -127,7 +127,9 @@ def _with_versions(store: ObjectStore, place: str) -> Iterator[ObjectVersion]:
     try:
         yield from store.list_versions(place)
     except Denied as error:
-        hint = f"Allow s3:ListBucketVersions on {bucket_of(place)} to the store's key, or ask without versions"
+        hint = (
+            f"Allow s3:ListBucketVersions on {bucket_of(place)} to the store's key, or request it without version ids"
+        )
         raise Denied(error.message, hint=hint) from error
 
 

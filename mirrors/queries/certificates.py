@@ -56,6 +56,7 @@ _NEWER_SETTINGS = {
     "copy_workers": DEFAULT_WORKERS,
     "copy_bytes_per_second": None,
     "copy_objects_per_second": None,
+    "branch_priority": [],
     "labels": {},
 }
 """Those that descriptors of earlier versions don't have, as they were then."""
@@ -90,6 +91,7 @@ class Descriptor:
     copy_workers: int
     copy_bytes_per_second: int | None
     copy_objects_per_second: int | None
+    branch_priority: list[str]
     labels: Mapping[str, str]
 
 
@@ -122,6 +124,7 @@ def describe(mirror: Mirror) -> Descriptor:
         copy_workers=mirror.copy_workers,
         copy_bytes_per_second=mirror.copy_bytes_per_second,
         copy_objects_per_second=mirror.copy_objects_per_second,
+        branch_priority=mirror.branch_priority,
         labels=mirror.labels,
     )
 
@@ -158,6 +161,7 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "copy_workers": descriptor.copy_workers,
             "copy_bytes_per_second": descriptor.copy_bytes_per_second,
             "copy_objects_per_second": descriptor.copy_objects_per_second,
+            "branch_priority": descriptor.branch_priority,
             **({"labels": descriptor.labels} if descriptor.labels else {}),
         },
     }
@@ -194,6 +198,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         copy_workers=_within(settings, "copy_workers", 1, MOST_WORKERS),
         copy_bytes_per_second=_limit(settings, "copy_bytes_per_second", LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND),
         copy_objects_per_second=_limit(settings, "copy_objects_per_second", 1, MOST_OBJECTS_PER_SECOND),
+        branch_priority=_texts(settings, "branch_priority", 256),
         labels=labels.of(_field(settings, "labels", dict)),
     )
 
@@ -245,7 +250,7 @@ def certify(mirror: Mirror, commit: Commit) -> Certificate:
     named = ranges_named(mirror, commit.metarange_id) or ()
     covered = covering(mirror.coverage.proving(mirror.depth), [ref.id for ref in named])
     if covered.ranges != len(named):
-        raise _not_validated(mirror, commit, f"{covered.ranges} of its {len(named)} ranges are proven now")
+        raise _not_validated(mirror, commit, f"{covered.ranges} of its {len(named)} ranges are validated now")
     return Certificate(
         commit=commit.sha,
         metarange=commit.metarange_id,
@@ -306,9 +311,9 @@ def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
         certificate.digest(),
         certificate.content.digest(),
     ):
-        raise Invalid(f"the certificate of {branch} does not give its digest")
+        raise Invalid(f"the certificate of {branch} does not match its digest")
     if (certificate.region, certificate.storage_namespace, body.get("branch")) != (region, namespace, branch):
-        raise Invalid(f"the certificate of {branch} was made for another place")
+        raise Invalid(f"the certificate of {branch} was issued for another place")
     return Proof(certificate.commit, _moment(body, "at"))
 
 
@@ -319,9 +324,9 @@ def _object(data: bytes, what: str) -> Mapping[str, Any]:
     try:
         body = json.loads(data)
     except ValueError as error:
-        raise Invalid(f"{what} is damaged: it is no JSON") from error
+        raise Invalid(f"{what} is damaged: it is not JSON") from error
     if not isinstance(body, dict):
-        raise Invalid(f"{what} is damaged: it is no JSON object")
+        raise Invalid(f"{what} is damaged: it is not JSON object")
     return body
 
 
@@ -347,7 +352,7 @@ def _texts(body: Mapping[str, Any], name: str, most: int) -> list[str]:
 def _choice(body: Mapping[str, Any], name: str, known: Sequence[str]) -> str:
     value = _text(body, name, 64)
     if value not in known:
-        raise Invalid(f"the field '{name}' is damaged: '{value}' is none of {', '.join(known)}")
+        raise Invalid(f"the field '{name}' is damaged: '{value}' is not one of {', '.join(known)}")
     return value
 
 
@@ -361,7 +366,7 @@ def _number(body: Mapping[str, Any], name: str) -> int:
 def _seconds(body: Mapping[str, Any], name: str) -> int | None:
     value = None if body.get(name) is None else _number(body, name)
     if value is not None and not 0 < value <= LONGEST_RPO:
-        raise Invalid(f"the field '{name}' is damaged: {value} is no target")
+        raise Invalid(f"the field '{name}' is damaged: {value} is not a valid target")
     return value
 
 
@@ -379,7 +384,7 @@ def _limit(body: Mapping[str, Any], name: str, least: int, most: int) -> int | N
 def _share(body: Mapping[str, Any], name: str) -> float:
     value: float = _field(body, name, float)
     if not 0 < value <= 1:
-        raise Invalid(f"the field '{name}' is damaged: {value} is no share")
+        raise Invalid(f"the field '{name}' is damaged: {value} is not a share")
     return value
 
 
@@ -387,4 +392,4 @@ def _moment(body: Mapping[str, Any], name: str) -> datetime:
     try:
         return datetime.fromisoformat(_field(body, name, str)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise Invalid(f"the field '{name}' is no moment") from error
+        raise Invalid(f"the field '{name}' is not a time") from error

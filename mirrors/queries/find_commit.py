@@ -21,7 +21,7 @@ def find_commit(mirror: Mirror, given: str) -> Commit:
     commits = commits_beginning([mirror.source_id], given).filter(at_mirrors__mirror=mirror)
     rows = list(commits.order_by("sha")[: _NAMED + 1])
     if not rows:
-        raise NotFound(f"nothing is known of a commit '{given[:80]}' at '{mirror.name}'")
+        raise NotFound(f"there is no known commit '{given[:80]}' at '{mirror.name}'")
     expect_one(given, [row.sha for row in rows])
     return rows[0]
 
@@ -39,7 +39,7 @@ def commits_beginning(repositories: Collection[int] | QuerySet[Any], given: str)
     prefix = given.lower()
     if len(prefix) < LEAST_DIGITS and _HEX.fullmatch(prefix):
         hint = f"Give the first {LEAST_DIGITS} digits or more"
-        raise Invalid(f"'{given}' is too short to name a commit", field="commit", hint=hint)
+        raise Invalid(f"'{given}' is too short for a commit id", field="commit", hint=hint)
     if not _HEX.fullmatch(prefix):
         return Commit.objects.none()
     return Commit.objects.filter(repository__in=repositories, sha__gte=prefix, sha__lt=f"{prefix}g")

@@ -245,15 +245,15 @@ def mirror_sync(*, actor: Any, mirror: Mirror) -> None:
 def branch_reset(*, actor: Any, mirror: Mirror, branch: str) -> None:
     """Have the uncommitted changes of a mirror's branch undone: whatever somebody wrote there by force is lost.
 
-    Raises Denied, NotFound (no such branch) and Conflict (nothing is forced on this mirror now).
+    Raises Denied, NotFound (no such branch) and Conflict (nothing can be changed at this mirror now).
     """
     right = require_change(actor, mirror)
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
-        raise Conflict(f"nothing is forced on '{mirror.name}' while it is paused, stopped or frozen")
+        raise Conflict(f"nothing can be changed at '{mirror.name}' while it is paused, stopped or frozen")
     can_be = "\0" not in branch  # PostgreSQL would take it for an error of ours
     with transaction.atomic():
         if not (can_be and mirror.branches.filter(name=branch, stray=False).update(reset_asked=True)):
-            raise NotFound(f"'{mirror.name}' has made no branch {branch[:80]!r}")
+            raise NotFound(f"'{mirror.name}' has no branch {branch[:80]!r}")
         duties.wake(MirrorDuty.PROMOTE, mirror.pk)
         after = {"reset_branch": branch, "mirror": mirror.name}
         rbac.audit(actor=actor, right=right, verb=Verb.RESET_BRANCH, subject=mirror.audit_name, after=after)

@@ -25,7 +25,7 @@ from mirrors.services.adoption import reaching
 RESERVED = frozenset({"new"})
 """Names that would hide a page: `/mirrors/new/` makes mirrors."""
 
-_APART = "Choose a place of its own for the mirror"
+_APART = "Choose a namespace of its own for the mirror"
 
 
 # --- the name ---------------------------------------------------------------------------------------------------------
@@ -35,13 +35,13 @@ def check_name(name: str) -> None:
     """Raises Invalid unless lakeFS would take it for a repository, and the pages have a place for it."""
     if not NAME.fullmatch(name):
         raise Invalid(
-            f"'{name[:80]}' can't name a mirror",
+            f"'{name[:80]}' is not a valid mirror name",
             field="name",
             hint="Use 3 to 63 lower-case letters, digits and '-', beginning with a letter or digit",
         )
     if name in RESERVED:
         raise Invalid(
-            f"'{name}' can't name a mirror: /mirrors/{name}/ is a page of LakeMirror's own",
+            f"'{name}' is not a valid mirror name: /mirrors/{name}/ is a page of LakeMirror's own",
             field="name",
             hint="Choose another name",
         )
@@ -59,7 +59,7 @@ def check_unused(name: str) -> None:
     if reserved is None:
         return
     if reserved.state == Mirror.State.DELETING:
-        raise Conflict(f"the mirror '{name}' is just being deleted", field="name", hint="Try again in some seconds")
+        raise Conflict(f"the mirror '{name}' is being deleted", field="name", hint="Try again in some seconds")
     raise Conflict(f"a mirror named '{name}' exists", field="name", hint="Choose another name")
 
 
@@ -67,7 +67,9 @@ def check_free(existing: RepositoryInfo | None, region: str, adopt: bool) -> Non
     """Raises Conflict if the destination has a repository of the name; Invalid if one to adopt isn't there."""
     if adopt and existing is None:
         raise Invalid(
-            f"there is no such repository to adopt in {region}", field="name", hint="Name the repository that is there"
+            f"there is no such repository to adopt in {region}",
+            field="name",
+            hint="Use the name of an existing repository",
         )
     if existing is not None and not adopt:
         raise Conflict(
@@ -148,7 +150,7 @@ def check_source_apart(namespace: str, region: str) -> None:
             raise Conflict(
                 f"the source's namespace {namespace} overlaps {claimed}, {whose}",
                 field="source_repository",
-                hint="End that export, or have it write elsewhere",
+                hint="Delete that export, or change its path",
             )
 
 
@@ -184,7 +186,7 @@ def check_same_source(repository: Repository, source: RepositoryInfo) -> None:
     """Raises Conflict if mirrors were made from an earlier repository of the name."""
     if not is_pinned(repository, source) and repository.mirrors.exists():
         raise Conflict(
-            f"'{source.id}' in {repository.region} is not the repository that existing mirrors were made from",
+            f"'{source.id}' in {repository.region} is not the repository that existing mirrors were created from",
             field="source_repository",
-            hint="Delete the mirrors of the former repository first",
+            hint="Delete the mirrors of the previous repository first",
         )

@@ -35,7 +35,7 @@ def mirror_prioritise(*, actor: Any, mirror: Mirror, commit: str = "", branch: s
     sha = commit or _head(mirror, branch)
     row = row_of(mirror, sha)
     if row is None:
-        raise NotFound(f"nothing is known of a commit '{sha[:80]}' at '{mirror.name}'")
+        raise NotFound(f"there is no known commit '{sha[:80]}' at '{mirror.name}'")
     if not mirror.commits.settled().filter(pk=row.pk).exists():
         mirror.commits.filter(pk=row.pk).update(urgency=Urgency.ASKED)
         for kind in (MirrorDuty.COPY_RECORDS, MirrorDuty.VALIDATE):

@@ -35,11 +35,11 @@ from rbac import services as rbac
 class Result(StrEnum):
     """What became of one repository of a destination."""
 
-    MADE = "made again"
-    WOULD = "would be made again"
+    MADE = "rebuilt"
+    WOULD = "would be rebuilt"
     UNCHANGED = "unchanged"
-    NO_MIRROR = "no mirror"
-    LEFT = "left alone"
+    NO_MIRROR = "not a mirror"
+    LEFT = "skipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _rebuild_repository(actor: str, region: str, name: str, dry_run: bool) -> Li
     except LakeMirrorError as error:
         return Line(region, name, Result.LEFT, str(error))
     except IntegrityError:
-        return Line(region, name, Result.LEFT, "somebody else made it, or one over its namespace, at the same time")
+        return Line(region, name, Result.LEFT, "it, or another mirror in its namespace, was created at the same time")
     return destination.line(Result.WOULD if dry_run else Result.MADE)
 
 
@@ -134,7 +134,7 @@ def _has_descriptor(region: str, repository: RepositoryInfo) -> bool:
             raise
         return False
     if repository.read_only:
-        hint = "If it is a mirror, `manage.py adopt` takes it over"
+        hint = "If it is a mirror, adopt it with `manage.py adopt`"
         raise NotFound(f"a read-only repository without {DESCRIPTOR} below {repository.storage_namespace}", hint=hint)
     return False
 
@@ -164,7 +164,7 @@ def _check_pins(region: str, repository: RepositoryInfo, descriptor: Descriptor)
         if is_ != was:
             raise Conflict(f"its descriptor is another repository's: {what} {was}, but this one has {is_}")
     if not repository.read_only:
-        raise Conflict("it is writable now: people may work there")
+        raise Conflict("it is writable now, so people may be working there")
 
 
 def _read_proof(destination: Destination, branch: str) -> None:
@@ -186,7 +186,9 @@ def _check_books(descriptor: Descriptor) -> None:
     source = Repository.objects.filter(region=descriptor.source_region, name=descriptor.source_repository).first()
     pins = (descriptor.source_namespace, descriptor.source_creation_date)
     if source and (source.storage_namespace, source.creation_date) != pins:
-        raise Conflict(f"its source '{source.name}' in {source.region} is not the one that other mirrors were made of")
+        raise Conflict(
+            f"its source '{source.name}' in {source.region} is not the one that other mirrors were created from"
+        )
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
@@ -200,6 +202,7 @@ def _copying_and_labels(descriptor: Descriptor) -> dict[str, Any]:
         "copy_bytes_per_second": descriptor.copy_bytes_per_second,
         "labels": dict(descriptor.labels),
         "copy_objects_per_second": descriptor.copy_objects_per_second,
+        "branch_priority": list(descriptor.branch_priority),
     }
 
 
@@ -245,7 +248,7 @@ def _make(actor: str, destination: Destination) -> None:
         verb=Verb.REBUILD,
         subject=mirror.audit_name,
         after={"mirror": mirror.name, "region": mirror.region, "storage_namespace": mirror.storage_namespace},
-        reason="made again from the destination's descriptor",
+        reason="rebuilt from the destination's descriptor",
     )
 
 

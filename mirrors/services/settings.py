@@ -152,6 +152,7 @@ SETTINGS: Mapping[str, Follow] = {
     "copy_workers": _bring,
     "copy_bytes_per_second": _bring,
     "copy_objects_per_second": _bring,
+    "branch_priority": _bring,
     "labels": _nothing,
 }
 """By column."""

@@ -26,9 +26,7 @@ def job_stop(*, actor: Any, kind: JobType, row: Any) -> str:
     Raises Denied, and Conflict when it has ended, when its worker is gone, or for a duty.
     """
     if kind is JobType.DUTY:
-        raise Conflict(
-            "a duty is never over, so it can't be stopped", hint="Pause the mirror or export, or stop its run"
-        )
+        raise Conflict("a task recurs, so it can't be stopped", hint="Pause the mirror or export, or stop its run")
     right = require_operation(actor, row.mirror)
     validation = row if kind is JobType.VALIDATION else row.validation
     with transaction.atomic():
@@ -44,10 +42,10 @@ def job_stop(*, actor: Any, kind: JobType, row: Any) -> str:
 def _stop_run(run: Run) -> str:
     held = Duty.objects.filter(kind=MirrorDuty.VALIDATE, subject=run.mirror_id, until__gt=clock.now())
     if run.ended_at is None and not held.exists():
-        raise Conflict(f"the worker of run {run.pk} is gone: there is nothing to stop")
+        raise Conflict(f"the worker of run {run.pk} is lost: there is nothing to stop")
     if not Run.objects.filter(pk=run.pk, ended_at=None).update(stop_asked=True):
         raise Conflict(f"run {run.pk} has ended already")
-    return "it ends before it writes anything more; the next round begins anew with what is left"
+    return "stopping; the next round continues with what is left"
 
 
 def _stop_validation(validation: Validation, actor: Any) -> str:
@@ -56,4 +54,4 @@ def _stop_validation(validation: Validation, actor: Any) -> str:
     ended = {"ended_at": clock.now(), "stopped_by": who or "somebody", "metaranges": []}
     if not Validation.objects.filter(pk=validation.pk, ended_at=None).update(**ended):
         raise Conflict(f"validation {validation.pk} has ended already")
-    return "it is stopped; what was found so far stays noted"
+    return "stopped; what was found so far is kept"

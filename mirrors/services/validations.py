@@ -48,12 +48,12 @@ def _heads(mirror: Mirror, commit: str, branch: str) -> dict[str, str]:
     else:
         wanted = set(branches.values_list("head", flat=True))
     if branch and not wanted:
-        raise NotFound(f"'{mirror.name}' has made no branch '{branch[:80]}'")
+        raise NotFound(f"'{mirror.name}' has no branch '{branch[:80]}'")
     metaranges = _metaranges_of(mirror, wanted)
     if commit and not metaranges:
-        raise NotFound(f"nothing is known of a commit '{commit[:80]}' at '{mirror.name}'")
+        raise NotFound(f"there is no known commit '{commit[:80]}' at '{mirror.name}'")
     if not metaranges:
-        raise Conflict(f"'{mirror.name}' has no branch at a commit that is known: there is nothing to look at yet")
+        raise Conflict(f"'{mirror.name}' has no branch at a known commit yet: there is nothing to validate")
     return metaranges
 
 
@@ -95,4 +95,4 @@ def _store(made: Validation) -> Validation:
             return made
         except IntegrityError:
             made.pk = None
-    raise Conflict(f"'{made.mirror.name}' is just being changed", hint="Ask again in some seconds")
+    raise Conflict(f"'{made.mirror.name}' is being changed", hint="Try again in some seconds")

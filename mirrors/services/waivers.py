@@ -94,9 +94,9 @@ def is_waivable(mirror: Mirror, commit: CommitFacts) -> bool:
 
 def _check(commits: Sequence[str], reason: str) -> None:
     if not 0 < len(commits) <= MOST_COMMITS:
-        raise Invalid(f"name 1 to {MOST_COMMITS:,} commits", field="commits")
+        raise Invalid(f"give 1 to {MOST_COMMITS:,} commits", field="commits")
     if not reason.strip():
-        raise Invalid("say why they may be unreadable", field="reason")
+        raise Invalid("give a reason why they may stay unreadable", field="reason")
 
 
 def _rows(mirror: Mirror, shas: Sequence[str]) -> list[MirrorCommit]:
@@ -104,7 +104,7 @@ def _rows(mirror: Mirror, shas: Sequence[str]) -> list[MirrorCommit]:
     rows = list(query)
     unknown = set(shas) - {row.commit.sha for row in rows}
     if unknown:
-        raise NotFound(f"nothing is known of a commit '{min(unknown)[:80]}' at '{mirror.name}'")
+        raise NotFound(f"there is no known commit '{min(unknown)[:80]}' at '{mirror.name}'")
     for row in rows:
         if row.waiver_id is not None:
             raise Conflict(f"{row.commit.sha[:8]} is waived already (waiver {row.waiver_id})", field="commits")

@@ -19,6 +19,6 @@ def webhook_file(region: str, address: str, secret: str = FILLED_IN) -> str:
     region_settings.installation(region)
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise Invalid(f"'{address}' is no address: it begins with http:// or https://")
+        raise Invalid(f"'{address}' is not an address: it must begin with http:// or https://")
     url = f"{address.rstrip('/')}/hooks/lakefs/{region}"
     return yaml.safe_dump(lakefs_action(url, secret), sort_keys=False)

@@ -46,7 +46,7 @@ class Trouble:
 def trouble_of(reading: MirrorStatus) -> Trouble:
     """Asks for more only where the state wants it."""
     if reading.state is State.FROZEN:
-        text = "The source was last seen in order, and nothing was moved since; all branches stay where they are"
+        text = "The source was last seen unchanged then. Nothing has moved since; all branches stay where they are"
         return Trouble([Happened(text, reading.looked_at)], "anew")
     if reading.state is State.TAMPERED:
         return _tampered(reading)
@@ -74,12 +74,12 @@ def _foreign(mirror: Mirror, branches: Sequence[BranchStatus]) -> Iterator[Happe
     seen = mirror.promotions.filter(branch__in=names, is_tag=False, why__in=[*MOVED_BY_OTHERS, Why.WRITTEN]).order_by()
     last = dict(seen.values_list("branch", "why").annotate(at=Max("at")).values_list("branch", "at").order_by("at"))
     for branch in branches:
-        text = _DONE_BY_OTHERS.get(branch.reason_code, "Somebody made it at the mirror")
+        text = _DONE_BY_OTHERS.get(branch.reason_code, "Somebody created it at the mirror")
         yield Happened(text, last.get(branch.name), [branch.name])
 
 
 _DONE_BY_OTHERS = {
-    "uncommitted_change": "Somebody wrote to it by force, without a commit",
+    "uncommitted_change": "Somebody wrote to it without a commit",
     "moved_at_the_mirror": "Somebody moved or deleted it at the mirror, or the destination was restored",
 }
 
@@ -87,7 +87,7 @@ _DONE_BY_OTHERS = {
 def _not_whole(branches: Sequence[BranchStatus]) -> Happened:
     """Heads that lack something which was not there before either, as those of a mirror that was adopted may."""
     since = min((branch.since for branch in branches if branch.since), default=None)
-    return Happened("Something that its head names is missing or wrong", since, [branch.name for branch in branches])
+    return Happened("A file of its head is missing or wrong", since, [branch.name for branch in branches])
 
 
 def _damaged(mirror: Mirror) -> Happened:
@@ -97,11 +97,11 @@ def _damaged(mirror: Mirror) -> Happened:
     showing, all_known = _showing(mirror, holders)
     text = count(
         totals["number"],
-        "thing is missing or wrong that was complete",
-        "things are missing or wrong that were complete",
+        "file that was complete is missing or wrong",
+        "files that were complete are missing or wrong",
     )
     if not showing:
-        text += "; no branch is known to show it now" if all_known else "; which branches show it is not known"
+        text += "; no branch is known to be affected now" if all_known else "; which branches are affected is not known"
     return Happened(text, totals["since"], showing)
 
 

@@ -24,7 +24,7 @@ def loss_doubts(mirror: Mirror, losses: Losses, now: datetime) -> list[str]:
     if losses.waived:
         doubts.append(f"{count(losses.waived, 'waived commit is', 'waived commits are')} not known to be complete")
     if mirror.history == History.HEAD:
-        doubts.append("the objects of older commits are not checked")
+        doubts.append("the objects of older commits are not validated")
     stale = is_destination_stale(mirror.destination_looked_at, now, targets(mirror))
     if mirror.state == Mirror.State.STOPPED or stale or unchecked_since([mirror], now):
         doubts.append(f"what {mirror.region} has now is not known")

@@ -59,7 +59,7 @@ def _find(repositories: set[int], given: str) -> dict[int, Commit]:
     commits = commits_beginning(repositories, given)
     shas = list(commits.order_by("sha").values_list("sha", flat=True).distinct()[:4])
     if not shas:
-        raise NotFound(f"nothing is known of a commit '{given[:80]}'")
+        raise NotFound(f"there is no known commit '{given[:80]}'")
     expect_one(given, shas)
     return {commit.repository_id: commit for commit in commits.filter(sha=shas[0]).select_related("repository")}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -11,11 +11,14 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from core.mirroring.rpo import in_words
 from core.text.chart import TALL, Axis, Chart, Point
 from core.text.plot import HEIGHT, WIDTH, draw
 from mirrors.status.marks import Happening, Kind
 from mirrors.status.mirror import MirrorStatus
+from mirrors.status.series import MeasuredStep
 from mirrors.status.sparks import Spark
+from web.templatetags.pages import grouped, moment, size
 
 register = template.Library()
 
@@ -95,6 +98,42 @@ def caught_up(sparks: Mapping[int, Spark], reading: MirrorStatus) -> timedelta |
     if drawn is None or drawn.caught_up_at is None or not reading.pending or reading.mirror.paused:
         return None
     return max(timedelta(minutes=1), drawn.caught_up_at - reading.as_of)
+
+
+_PLAIN: Sequence[tuple[str, Callable[[MeasuredStep], str]]] = (
+    ("Commits behind, peak", lambda step: grouped(step.backlog)),
+    ("Commits behind, last", lambda step: grouped(step.backlog_last)),
+    ("Missing, peak", lambda step: grouped(step.missing)),
+    ("Heads promoted", lambda step: grouped(step.promoted)),
+    ("Checks started", lambda step: grouped(step.checks)),
+    ("", lambda step: in_words(step.branch_lag)),
+    ("Commits seen", lambda step: grouped(step.seen)),
+    ("Commits mirrored", lambda step: grouped(step.mirrored)),
+    ("New objects", lambda step: grouped(step.new_objects)),
+    ("New bytes", lambda step: size(step.new_bytes)),
+    ("Objects checked", lambda step: grouped(step.objects)),
+    ("Bytes checked", lambda step: size(step.bytes)),
+)
+"""The columns of the table of values after worst lag; the one without a name is the lag of a branch."""
+
+
+@register.simple_tag
+def value_rows(steps: Sequence[MeasuredStep], branch: str, target: float, now: datetime) -> SafeString:
+    """The rows of the table of values: thousands of cells, so they are not a template's."""
+    columns = [(escape(label or f"Lag of {branch}"), of) for label, of in _PLAIN]
+    return mark_safe("".join(_value_row(step, columns, target, now) for step in steps))
+
+
+def _value_row(
+    step: MeasuredStep, columns: Sequence[tuple[str, Callable[[MeasuredStep], str]]], target: float, now: datetime
+) -> str:
+    late = " bad" if step.lag_seconds and step.lag_seconds > target else ""
+    so_far = ' <span class="dim">so far</span>' if step.until > now else ""
+    cells = "".join(f'<td class="right" data-label="{label}">{escape(of(step))}</td>' for label, of in columns)
+    return (
+        f'<tr id="m-{step.at.timestamp():.0f}"><th scope="row">{moment(step.at)}{so_far}</th>'
+        f'<td class="right{late}" data-label="Worst lag">{in_words(step.lag_seconds)}</td>{cells}</tr>'
+    )
 
 
 def said(at: datetime, form: str) -> str:

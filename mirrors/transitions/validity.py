@@ -38,7 +38,7 @@ def locked_mirror(mirror: Mirror, lease: Lease, *, settings: bool = True) -> Ite
         # Without a key's lock: who inserts rows that name the mirror need not wait, nor be waited for.
         now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
         if settings and now != tuple(getattr(mirror, name) for name in _SETTINGS):
-            raise Fenced(f"the settings or the repository of {mirror.name} were changed meanwhile")
+            raise Fenced(f"the settings or the repository of {mirror.name} have changed meanwhile")
         if settings and not is_at_its_store(mirror):
             raise Fenced(f"another store is configured for the region of {mirror.name} meanwhile")
         yield

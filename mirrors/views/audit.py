@@ -23,17 +23,17 @@ from web.pages import page_of_rows, with_query
 NAMING = ("mirror", "sync", "validate", "prioritise")
 """The fields of an event that hold the mirror's name: one source may have several mirrors."""
 WORDS = {
-    Verb.CREATE: "made it",
+    Verb.CREATE: "created it",
     Verb.REBUILD: "rebuilt it from the destination",
     Verb.CHANGE: "changed settings",
     Verb.DELETE: "deleted it",
     Verb.PAUSE: "paused it",
     Verb.RESUME: "resumed it",
     Verb.SYNC: "synced",
-    Verb.VALIDATE: "had it validated",
-    Verb.STOP: "stopped a check",
-    Verb.PRIORITISE: "put a commit first",
-    Verb.RETRY: "had tried again",
+    Verb.VALIDATE: "started a validation",
+    Verb.STOP: "stopped a validation",
+    Verb.PRIORITISE: "prioritised a commit",
+    Verb.RETRY: "retried what is missing",
     Verb.RESET_BRANCH: "undid uncommitted changes",
     Verb.WAIVE: "waived commits",
     Verb.WITHDRAW_WAIVER: "withdrew a waiver",

@@ -76,7 +76,7 @@ def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
     elif which == "reason":
         retry = partial(retry, reason=_reason(request.POST.get("reason", "")))
     elif which != "all":
-        raise Invalid("say which ones: one, those selected, those of a reason, or all", field="which")
+        raise Invalid("choose which ones: one, those selected, those with a reason, or all", field="which")
     return carry_out(request, mirror, retry, _message)
 
 
@@ -90,15 +90,15 @@ def mirror_unreplicated(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _lacking(places: Namespaces, found: Lacking) -> str:
-    more = " The manifest names what else there is." if not found.whole else ""
-    written = " What was written just now may be on its way." if found.objects else ""
+    more = " The manifest lists the rest." if not found.whole else ""
+    written = " Recent writes may still be on their way." if found.objects else ""
     return f"{say_lacking(places, found)}.{more}{written}"
 
 
 def _reason(given: str) -> str:
     """One that was chosen: an empty one would mean all."""
     if not given or not given.isprintable():
-        raise Invalid("say which reason", field="reason")
+        raise Invalid("choose a reason", field="reason")
     return given
 
 
@@ -109,5 +109,5 @@ def _ids(given: list[str]) -> list[int]:
 def _message(number: int) -> str:
     """What is told of a retry that found so many things to look for."""
     if not number:
-        return "Nothing selected can be checked again: it may have arrived meanwhile."
+        return "Nothing selected can be checked again: it may have arrived already."
     return f"Checking {count(number, 'file')} again now."

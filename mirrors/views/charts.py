@@ -51,7 +51,7 @@ def _backlog(measures: Measured) -> Chart:
     values = [step.backlog for step in measures.steps]
     last = next((step.backlog_last for step in reversed(measures.steps) if step.backlog_last is not None), None)
     after = f"; {last:,} at the last reading." if last is not None and any(values) else "."
-    told = _most(axis_of(measures), values, _commits, "No branch lacked a commit", "Most ", after)
+    told = _most(axis_of(measures), values, _commits, "No branch was behind", "Most ", after)
     top, series = top_of_counts(max(value or 0 for value in values)), [Series("backlog", "", values)]
     return chart("backlog", "Backlog", axis_of(measures), series, top, _commits, told, scale=_counted)
 

@@ -101,5 +101,5 @@ def commit_prioritise(request: HttpRequest, name: str) -> HttpResponse:
     mirror = find_visible(request, name)
     sha = find_commit(mirror, request.POST.get("commit", "")).sha
     first = partial(mirror_prioritise, actor=request.user, mirror=mirror, commit=sha)
-    message = f"Queued: {sha[:SHORT_ID]} and what it needs are copied and checked before all else."
+    message = f"Queued: {sha[:SHORT_ID]} and what it needs are copied and validated first."
     return carry_out(request, mirror, first, message)

@@ -21,17 +21,15 @@ from web.forms import ServiceForm, lines
 class MirrorForm(ServiceForm):
     """A new mirror, in the words of the API."""
 
-    source_repository = forms.CharField(
-        label="Repository", max_length=64, help_text="The name that it has in lakeFS, like lake."
-    )
+    source_repository = forms.CharField(label="Repository", max_length=64, help_text="Its name in lakeFS, like lake.")
     source_region = forms.ChoiceField(label="Its region", widget=forms.RadioSelect)
     region = forms.ChoiceField(
-        label="Region of the mirror", widget=forms.RadioSelect, help_text="Readers there get the copy."
+        label="Region of the mirror", widget=forms.RadioSelect, help_text="Where the copy is read."
     )
     name = forms.CharField(
         label="Name of the mirror",
         max_length=200,
-        help_text="Also the name of its repository there: 3 to 63 lower-case letters, digits and dashes.",
+        help_text="Also the name of the repository created there: 3 to 63 lower-case letters, digits and dashes.",
     )
     storage_namespace = forms.CharField(
         label="Storage namespace",
@@ -47,20 +45,20 @@ class MirrorForm(ServiceForm):
         label="Branches to mirror",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One name or glob a line, like release-*; * also matches /. Empty: all branches.",
+        help_text="One name or glob per line, like release-*; * also matches /. Empty: all branches.",
     )
     exclude = forms.CharField(
         label="Branches to leave out",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One name or glob a line, like tmp-*. The default branch is always mirrored.",
+        help_text="One name or glob per line, like tmp-*. The default branch is always mirrored.",
     )
 
-    tags = forms.BooleanField(label="Mirror its tags too", required=False)
+    tags = forms.BooleanField(label="Mirror tags too", required=False)
     adopt = forms.BooleanField(
         label="Adopt a read-only repository that exists already",
         required=False,
-        help_text="Only if it is a read-only copy of this source, with this name and storage namespace.",
+        help_text="For a read-only copy of this source with this name and storage namespace.",
     )
     depth = forms.ChoiceField(
         label="Validate objects by", required=False, choices=[("", "Default (presence, size and ETag)"), *DEPTHS]
@@ -128,11 +126,11 @@ class WaiverForm(forms.Form):
     """Why a commit may be unreadable, and its id or the mirror's name, typed, so that none is waived by a slip."""
 
     reason = forms.CharField(
-        label="Why may it be unreadable?",
+        label="Why may it stay unreadable?",
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Everybody who sees the mirror can read it, and it stays in the audit trail.",
-        error_messages={"required": "Say why: whoever meets this commit later has to know."},
+        help_text="Shown to everybody who sees the mirror, and recorded in the audit log.",
+        error_messages={"required": "Give a reason for those who come across this commit later."},
     )
     typed = forms.CharField(required=False)
 
@@ -148,7 +146,7 @@ class WaiverForm(forms.Form):
         is_id = len(typed) >= SHORT_ID and self.commit.startswith(typed)
         if not is_id and typed != self.mirror:
             wanted = f"{self.commit[:SHORT_ID]} or {self.mirror}"
-            raise forms.ValidationError(f"Type {wanted} exactly as it stands here. Nothing was waived.")
+            raise forms.ValidationError(f"Type {wanted} exactly as shown. Nothing was waived.")
         return typed
 
 
@@ -165,5 +163,5 @@ class DeletionForm(ServiceForm):
         """Exactly the mirror's name."""
         typed: str = self.cleaned_data["typed"]
         if typed.strip() != self.name:
-            raise forms.ValidationError(f"Type {self.name} exactly as it stands here. Nothing was deleted.")
+            raise forms.ValidationError(f"Type {self.name} exactly as shown. Nothing was deleted.")
         return typed

@@ -101,7 +101,7 @@ VERBS: Mapping[str, tuple[str, Callable[..., object]]] = {
     "sync": ("Syncing", services.mirror_sync),
     "pause": ("Queued: paused", partial(settings.mirror_update, changes={"paused": True})),
     "resume": ("Queued: resumed", partial(settings.mirror_update, changes={"paused": False})),
-    "validate": ("Queued: every head is checked again from its bytes", validation_ask),
+    "validate": ("Queued: all heads are validated again", validation_ask),
 }
 
 
@@ -111,7 +111,7 @@ def mirrors_change(request: HttpRequest) -> HttpResponse:
     """Do one thing to each of the chosen mirrors; those that refuse are told one by one, the others go on."""
     message, verb = VERBS.get(request.POST.get("verb", ""), ("", None))
     if verb is None:
-        raise Invalid("choose what to do", field="verb")
+        raise Invalid("choose an action", field="verb")
     chosen = Mirror.objects.visible_to(request.user).select_related("source").order_by("name")
     names = filter(NAME.fullmatch, request.POST.getlist("mirror")[:PAGE])
     mirrors = list(chosen.filter(name__in=list(names)))
@@ -122,7 +122,7 @@ def mirrors_change(request: HttpRequest) -> HttpResponse:
     for mirror, why in refused.items():
         messages.error(request, f"{mirror}: {why}")
     if not mirrors:
-        messages.error(request, "Nothing was done: choose mirrors by the boxes beside their names first.")
+        messages.error(request, "Select at least one mirror first.")
     if request.htmx:
         return render(request, "_notices.html")
     return redirect(f"{reverse('mirrors')}?{request.GET.urlencode()}")

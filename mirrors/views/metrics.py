@@ -64,5 +64,5 @@ def metrics(request: HttpRequest, name: str) -> HttpResponse:
 def _period(request: HttpRequest) -> str:
     given = request.GET.get("period", "") or DEFAULT
     if given not in PERIODS:
-        raise Invalid(f"'{given[:40]}' is none of {', '.join(PERIODS)}", field="period")
+        raise Invalid(f"'{given[:40]}' is not one of {', '.join(PERIODS)}", field="period")
     return given

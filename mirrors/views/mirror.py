@@ -118,9 +118,9 @@ def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
 def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
     """Let nothing of a mirror move, or let it move again."""
     mirror = find_visible(request, name)
-    message = f"{mirror.name} is paused: no branch is moved; what arrives is copied and checked all the same."
+    message = f"{mirror.name} is paused: branches don't move, but commits are still copied and validated."
     if not paused:
-        message = f"{mirror.name} is resumed: each branch goes to its newest complete commit."
+        message = f"{mirror.name} is resumed: each branch moves to its newest complete commit."
 
     def pause() -> None:
         change = {"paused": paused} | (stated_by_form(request.POST) if paused else {})
@@ -134,7 +134,7 @@ def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
 def branch_reset(request: HttpRequest, name: str) -> HttpResponse:
     """Queue the undoing of what somebody wrote to a branch by force."""
     mirror, branch = find_visible(request, name), request.POST.get("branch", "")
-    message = f"Queued: the uncommitted changes of {branch} are undone now."
+    message = f"Queued: the uncommitted changes of {branch} are being undone."
     reset = partial(mirrors.branch_reset, actor=request.user, mirror=mirror, branch=branch)
     return carry_out(request, mirror, reset, message)
 

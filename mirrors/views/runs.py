@@ -47,4 +47,4 @@ def mirror_validate(request: HttpRequest, name: str) -> HttpResponse:
     """Have everything looked at again that the mirror's heads name."""
     mirror: Mirror = find_visible(request, name)
     ask = partial(validation_ask, actor=request.user, mirror=mirror)
-    return carry_out(request, mirror, ask, "Queued: all that the mirror's heads name is checked again; see Runs.")
+    return carry_out(request, mirror, ask, "Queued: everything that the heads refer to is validated again; see Runs.")

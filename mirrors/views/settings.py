@@ -63,7 +63,7 @@ def _check_on_unselect(form: SettingsForm, mirror: Mirror) -> bool:
     if names:
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         listed = ", ".join(names[:NAMED]) + more
-        message = f"{count(len(names), 'branch', 'branches')} at the mirror would not be mirrored any more: {listed}"
+        message = f"{count(len(names), 'branch', 'branches')} would no longer be mirrored: {listed}"
         form.add_error("on_unselect", message)
     return not names
 

@@ -17,7 +17,7 @@ from core.bringing import (
     ObjectReplication,
 )
 from core.errors import Invalid, LakeMirrorError
-from core.mirroring.branch_selection import ALL, OnUnselect, Selection
+from core.mirroring.branch_selection import ALL, OnUnselect, Selection, check_priority
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
@@ -45,13 +45,13 @@ class SettingsForm(ServiceForm):
         label="Branches to mirror",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One name or glob a line, like release-*; * also matches /. The default branch is always mirrored.",
+        help_text="One name or glob per line, like release-*; * also matches /. The default branch is always mirrored.",
     )
     exclude = forms.CharField(
         label="Branches to leave out",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One name or glob a line, like tmp-*.",
+        help_text="One name or glob per line, like tmp-*.",
     )
     on_unselect = forms.ChoiceField(
         label="Branches no longer selected",
@@ -62,7 +62,7 @@ class SettingsForm(ServiceForm):
             (OnUnselect.DELETE.value, "Delete them at the mirror"),
         ],
     )
-    tags = forms.BooleanField(label="Mirror its tags too", required=False)
+    tags = forms.BooleanField(label="Mirror tags too", required=False)
     depth = forms.ChoiceField(
         label="Validate objects by",
         choices=DEPTHS,
@@ -99,6 +99,12 @@ class SettingsForm(ServiceForm):
         min_value=1,
         max_value=MOST_OBJECTS_PER_SECOND,
         help_text="With managed replication. Empty: no limit.",
+    )
+    branch_priority = forms.CharField(
+        label="Branches to copy first",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="With managed replication. One name or glob a line, most wanted first, after the default branch.",
     )
     imported = forms.ChoiceField(
         label="Imported objects",
@@ -156,6 +162,15 @@ class SettingsForm(ServiceForm):
             raise forms.ValidationError("must be a number from above 0 to 1: the share of objects to read")
         return share
 
+    def clean_branch_priority(self) -> str:
+        """As the API takes it."""
+        typed: str = self.cleaned_data["branch_priority"]
+        try:
+            check_priority(lines(typed))
+        except Invalid as error:
+            raise forms.ValidationError(str(error)) from error
+        return typed
+
     def clean_labels(self) -> dict[str, str]:
         """As the API takes them."""
         try:
@@ -170,7 +185,7 @@ class SettingsForm(ServiceForm):
         for name in ("object_replication", "copy_workers"):
             if given[name] in (None, ""):  # of a form that did not have them yet
                 del given[name]
-        return given | {"selected": self.selected}
+        return given | {"selected": self.selected, "branch_priority": lines(given["branch_priority"])}
 
     @property
     def selected(self) -> dict[str, list[str]]:
@@ -225,6 +240,7 @@ def values_of(mirror: Mirror) -> dict[str, Any]:
         "copy_workers": mirror.copy_workers,
         "copy_bytes_per_second": mirror.copy_bytes_per_second,
         "copy_objects_per_second": mirror.copy_objects_per_second,
+        "branch_priority": "\n".join(mirror.branch_priority),
         "imported": mirror.imported,
         "repair_tampering": mirror.repair_tampering,
         "first_sync": mirror.first_sync,

@@ -49,7 +49,9 @@ def commit_waive(request: HttpRequest, name: str, commit: str) -> HttpResponse:
     except LakeMirrorError as error:
         form.add_error(None, str(error))
         return _show(request, mirror, commit_row, form, int(status_of(error) or 500))
-    messages.success(request, f"{commit_row.sha[:SHORT_ID]} is waived: what descends from it waits for it no more.")
+    messages.success(
+        request, f"{commit_row.sha[:SHORT_ID]} is waived: commits that descend from it no longer wait for it."
+    )
     return redirect("mirror_commit", mirror.name, commit_row.sha)
 
 
@@ -111,6 +113,6 @@ def waiver_withdrawn(request: HttpRequest, name: str, waiver: int) -> HttpRespon
     waiver_row = find_waiver(mirror, waiver)
     withdraw: partial[Any] = partial(waiver_withdraw, actor=request.user, waiver=waiver_row)
     message = (
-        f"Waiver {waiver} is withdrawn. No branch is moved back; what is not promoted yet waits for its commits again."
+        f"Waiver {waiver} is withdrawn. No branch moves back; commits that are not promoted yet wait for it again."
     )
     return carry_out(request, mirror, withdraw, message)

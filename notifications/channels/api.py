@@ -191,7 +191,7 @@ MESSAGE = OpenApiWebhook(
             'HMAC-SHA256 of "<t>.<body>">` with the signing secret.'
         ),
         request=WebhookMessage,
-        responses={200: OpenApiResponse(description="any 2xx: taken; anything else is tried again for a day")},
+        responses={200: OpenApiResponse(description="any 2xx: accepted; anything else is retried for a day")},
     ),
 )
 """For the API's document."""

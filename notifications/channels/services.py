@@ -115,7 +115,7 @@ def rotate() -> tuple[list[str], list[str], list[Unreadable]]:
 
 
 def _note_resealed(row: Channel) -> None:
-    right, after = (UPDATE, channel_arn(row.name)), {"sealed": "with the key of now"}
+    right, after = (UPDATE, channel_arn(row.name)), {"sealed": "with the current key"}
     rbac.audit(actor="system:rotate", right=right, verb=Verb.CHANGE, before=None, after=after)
 
 
@@ -129,9 +129,9 @@ def _locked(name: str, seen: Seen) -> Channel:
         raise NotFound(f"there is no channel '{name[:80]}'")
     if seen.tags is not None and etag_of(row) not in seen.tags:
         raise Stale(
-            f"the settings of the channel '{name}' are not those that If-Match names: somebody has changed them",
+            f"the settings of the channel '{name}' have changed since the ETag that If-Match names",
             field="If-Match",
-            hint="GET the channel, look at its settings, and send the change again with the ETag of that answer",
+            hint="GET the channel, review its settings, and send the change again with the new ETag",
         )
     return row
 
@@ -145,14 +145,14 @@ def _check(wish: ChannelWish, secrets: ChannelSecrets, *, new: bool) -> None:
 def _kept(row: Channel, wish: ChannelWish, given: ChannelSecrets) -> str:
     """The password that is to hold: the old one goes to no other server than it was given for. Raises Invalid."""
     if wish.kind != row.kind:
-        hint = "Create another channel, and delete this one"
-        raise Invalid(f"a channel of the kind {row.kind} stays one", field="kind", hint=hint)
+        hint = "Create another channel and delete this one"
+        raise Invalid(f"a channel of the kind {row.kind} can't be changed to another kind", field="kind", hint=hint)
     if given.password or wish.mail is None or not wish.mail.username:
         return given.password
     old, new = row.mail_server, wish.mail
     if (old.host, old.port, old.security, old.username) != (new.host, new.port, new.security, new.username):
-        hint = "Type it again, or leave server and user name as they were"
-        raise Invalid("the old password is for another server or user", field="password", hint=hint)
+        hint = "Enter it again, or keep server and user name as they were"
+        raise Invalid("the stored password is for another server or user", field="password", hint=hint)
     return row.secrets().password
 
 

@@ -92,7 +92,7 @@ def queue_subject(name: str) -> str:
 
 def look_at_deployments(seen: Observation) -> None:
     """Whether all on this database are told the same."""
-    seen.standings[DEPLOYMENTS] = Standing("All deployments on this database are told the same.")
+    seen.standings[DEPLOYMENTS] = Standing("All deployments on this database have the same settings.")
     if differing := disagreements():
         kind = AlertKind.DEPLOYMENTS_DIFFER
         condition = Condition(kind=kind, subject=DEPLOYMENTS, sentence=" ".join(differing))

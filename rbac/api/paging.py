@@ -17,8 +17,8 @@ from web.paging import MOST, USUAL, pagination
 M = TypeVar("M", bound=Model)
 
 PAGE = (
-    OpenApiParameter("prefix", str, description="only ids that begin so"),
-    OpenApiParameter("after", str, description="the next_offset of the page before"),
+    OpenApiParameter("prefix", str, description="only ids that begin with this"),
+    OpenApiParameter("after", str, description="the next_offset of the previous page"),
     OpenApiParameter(
         "amount",
         {"type": "integer", "minimum": -1, "maximum": MOST},
@@ -43,5 +43,5 @@ def _amount(request: Request) -> int:
     given = request.query_params.get("amount", str(USUAL))
     digits = given.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 4 or not -1 <= int(given) <= MOST:
-        raise Invalid(f"'{given[:40]}' is no page size", field="amount", hint=f"Use a number from 1 to {MOST}")
+        raise Invalid(f"'{given[:40]}' is not a page size", field="amount", hint=f"Use a number from 1 to {MOST}")
     return int(given) if int(given) > 0 else USUAL

@@ -100,8 +100,8 @@ class ChangeAnswer(serializers.Serializer):
     after = OutcomeAnswer()
     users_before = many_texts()
     users_after = many_texts()
-    gained = serializers.IntegerField(help_text="how many users could take it only then")
-    lost = serializers.IntegerField(help_text="how many users could take it no more")
+    gained = serializers.IntegerField(help_text="how many users would gain it")
+    lost = serializers.IntegerField(help_text="how many users would lose it")
 
 
 class ImpactAnswer(serializers.Serializer):
@@ -113,13 +113,13 @@ class ImpactAnswer(serializers.Serializer):
 
     policy = serializers.CharField()
     people = serializers.IntegerField(help_text="how many users have it, or would get it")
-    left_out = serializers.IntegerField(help_text="of whom so many were too many to be judged")
-    breaks = serializers.IntegerField(help_text="how many steps somebody could take no more, somewhere")
-    allows = serializers.IntegerField(help_text="how many steps somebody could take only then, somewhere")
+    left_out = serializers.IntegerField(help_text="how many of them were not evaluated, because there are too many")
+    breaks = serializers.IntegerField(help_text="how many actions somebody would lose, on some resource")
+    allows = serializers.IntegerField(help_text="how many actions somebody would gain, on some resource")
     changes = ChangeAnswer(many=True)
     alone = ChangeAnswer(many=True)
     warnings = many_texts()
-    more = serializers.BooleanField(help_text="there are more changes than these")
+    more = serializers.BooleanField(help_text="there are more changes than listed")
     as_of = serializers.DateTimeField()
 
 

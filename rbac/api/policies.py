@@ -60,9 +60,7 @@ class OnePolicy(APIView):
         services.require(request.user, ("auth:UpdatePolicy", policy_arn(policy_id)))
         name, document = _policy(request)
         if name != policy_id:
-            raise Invalid(
-                "a policy's id can't be changed", field="id", hint=f"Write '{policy_id[:80]}', as the address"
-            )
+            raise Invalid("a policy's id can't be changed", field="id", hint=f"Use '{policy_id[:80]}', as the address")
         policy = services.policy_update(
             actor=request.user, policy=services.policy_find(policy_id), statement=document["statement"]
         )

@@ -38,14 +38,16 @@ class UserCreation(Body):
     """A user to be made; only the id is needed. Without a password they can only use access keys."""
 
     id = _id()
-    invite_user = TrueOrFalse(required=False, help_text="true is refused: nobody is invited by mail")
+    invite_user = TrueOrFalse(required=False, help_text="must be false: invitations by email are not supported")
     email = serializers.EmailField(required=False, allow_blank=True)
     friendly_name = serializers.CharField(max_length=200, required=False, allow_blank=True)
     password = _password()
 
     def validate_invite_user(self, value: bool) -> bool:
         if value:
-            raise serializers.ValidationError("nobody is invited by mail here: leave it out, and give a password")
+            raise serializers.ValidationError(
+                "invitations by email are not supported: leave it out, and set a password"
+            )
         return value
 
 
@@ -54,8 +56,8 @@ class UserChange(Body):
 
     email = serializers.EmailField(required=False, allow_blank=True)
     friendly_name = serializers.CharField(max_length=200, required=False, allow_blank=True)
-    is_active = TrueOrFalse(required=False, help_text="false: neither password nor keys open anything")
-    password = _password(allow_null=True, help_text="null takes it away: access keys only")
+    is_active = TrueOrFalse(required=False, help_text="false: neither the password nor access keys work")
+    password = _password(allow_null=True, help_text="null removes it: access keys only")
 
 
 class GroupCreation(Body):
@@ -89,7 +91,7 @@ class PolicyGiven(serializers.Serializer):
 
     id = serializers.CharField(max_length=128)
     statement = StatementGiven(many=True)
-    creation_date = serializers.IntegerField(required=False, help_text="seconds since 1970; nothing follows from it")
+    creation_date = serializers.IntegerField(required=False, help_text="seconds since 1970; informational")
 
 
 class KeyWishes(Body):
@@ -106,10 +108,10 @@ class KeyRotation(Body):
         min_value=0,
         max_value=int(LONGEST_OVERLAP.total_seconds()),
         default=int(OVERLAP.total_seconds()),
-        help_text="how long the old key goes on working",
+        help_text="how long the old key keeps working",
     )
     expires_at = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="of the new key; else it is good for as long as the old one was"
+        required=False, allow_null=True, help_text="of the new key; by default the lifetime of the old one"
     )
 
 
@@ -129,7 +131,7 @@ class UserAnswer(serializers.Serializer):
     email = serializers.CharField(allow_blank=True)
     is_active = serializers.BooleanField()
     lakefs_region = serializers.CharField(
-        allow_null=True, help_text="the region whose lakeFS lets them in by its keys; null: none, they are ours alone"
+        allow_null=True, help_text="the region whose lakeFS keys they sign in with; null for users of LakeMirror only"
     )
 
 
@@ -164,7 +166,7 @@ class CredentialsAnswer(serializers.Serializer):
     description = serializers.CharField(allow_blank=True)
     last_used_at = _moment("to the minute; null: never")
     expires_at = _moment("null: never")
-    disabled_at = _moment("null: it isn't")
+    disabled_at = _moment("null: not disabled")
 
 
 class CredentialsWithSecretAnswer(CredentialsAnswer):

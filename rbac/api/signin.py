@@ -26,8 +26,8 @@ class SessionAnswer(serializers.Serializer):
     user_agent = serializers.CharField()
     address = serializers.CharField(allow_null=True, help_text="where it was last seen")
     began_at = serializers.DateTimeField()
-    seen_at = serializers.DateTimeField(help_text="when somebody last used it; noted once a minute at most")
-    expires_at = serializers.DateTimeField(help_text="when it ends if nobody uses it meanwhile")
+    seen_at = serializers.DateTimeField(help_text="when it was last used; recorded at most once a minute")
+    expires_at = serializers.DateTimeField(help_text="when it ends unless it is used before")
 
 
 class SessionsAnswer(serializers.Serializer):
@@ -81,7 +81,7 @@ class PasswordResetLink(APIView):
 
     tag = "signin"
 
-    @answers("Make a password reset link", 201, ResetLinkAnswer)
+    @answers("Create a password reset link", 201, ResetLinkAnswer)
     def post(self, request: Request, user: str) -> Response:
         """Works once and for a day, and only while the password is as it is now. Needs auth:UpdateUser on the user."""
         services.require(request.user, ("auth:UpdateUser", auth_arn("user", user)))

@@ -29,7 +29,7 @@ from rbac.api.schemas import (
 from rbac.models import User
 from web.openapi import answers
 
-EFFECTIVE = OpenApiParameter("effective", bool, description="true: also those that reach the user through groups")
+EFFECTIVE = OpenApiParameter("effective", bool, description="true: also those of the user's groups")
 
 user_arn = partial(auth_arn, "user")
 """The user as a resource."""
@@ -167,7 +167,7 @@ class UserPolicy(APIView):
         user, policy = services.user_find(user_id), services.policy_find(policy_id)
         if not services.policy_detach(actor=request.user, policy=policy, user=user):
             raise NotFound(
-                f"policy '{policy_id}' isn't attached to user '{user_id}'", hint="Look whether it comes by a group"
+                f"policy '{policy_id}' isn't attached to user '{user_id}'", hint="Check whether it comes from a group"
             )
         return Response(status=204)
 

@@ -53,7 +53,7 @@ def _decode(encoded: str) -> tuple[str, str]:
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
     except (binascii.Error, ValueError) as error:
-        raise AuthenticationFailed("the Authorization header is no base64 of ID:SECRET") from error
+        raise AuthenticationFailed("the Authorization header is not base64 of ID:SECRET") from error
     key_id, colon, secret = text.partition(":")
     if not colon:
         raise AuthenticationFailed("the Authorization header has no ':' between id and secret")

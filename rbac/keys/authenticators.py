@@ -115,7 +115,9 @@ def _user_here(name: str) -> User | None:
     """The user of exactly that name. PermissionDenied for one whom a lakeFS knows by it: that is somebody else."""
     user = User.objects.filter(username=name).first()
     if user is not None and user.lakefs_region:
-        raise PermissionDenied(f"'{name}' is a user of the lakeFS in {user.lakefs_region} here, who comes by its keys")
+        raise PermissionDenied(
+            f"'{name}' is a user of the lakeFS in {user.lakefs_region} here, who signs in with its keys"
+        )
     return user
 
 
@@ -123,7 +125,7 @@ def _entered(name: str) -> User:
     """A user of the service, from now on one of ours too: without a password, keys or policies of ours."""
     if not re.match(NAME_PATTERN, name):
         raise PermissionDenied(
-            f"the authorization service calls this key's user '{name[:200]}', which can't be a name here: "
+            f"the authorization service calls this key's user '{name[:200]}', which is not a valid user name here: "
             "use letters, digits and _ . @ + -"
         )
     try:
@@ -131,7 +133,9 @@ def _entered(name: str) -> User:
     except Conflict as error:
         if (user := _user_here(name)) is not None:
             return user  # made by another request just now
-        raise PermissionDenied(f"a user here has the name of this key's user, '{name}', in other letters") from error
+        raise PermissionDenied(
+            f"a user with the name of this key's user, '{name}' in different letter case exists here"
+        ) from error
 
 
 def _read(given: Any) -> Reading:

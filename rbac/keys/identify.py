@@ -27,7 +27,7 @@ def identify(request: HttpRequest, key_id: str, secret: str) -> tuple[User, str]
     where = brute_force.place_of_key(request, key_id)
     mark = hashlib.sha256(f"{where}:{secret}".encode("utf-8", "surrogatepass")).hexdigest()
     if not _right_lately.get(mark) and (wait := brute_force.wait_of(where)):
-        raise TooMany("too many wrong secrets for this access key from here", wait)
+        raise TooMany("too many wrong secrets for this access key from this address", wait)
     user = authenticators.user_of(key_id, secret)
     if user is None:
         _right_lately.drop(mark)
@@ -42,4 +42,4 @@ def _take_turn(key_id: str) -> None:
     buckets = rate_limit.shared()
     wait = buckets.take(key_id) if buckets else 0
     if wait:
-        raise TooMany("too many requests by this access key", wait)
+        raise TooMany("too many requests with this access key", wait)

@@ -39,7 +39,7 @@ class LakeFSKeys:
             user = lakefs_user(there, group=config.current().auth.lakefs.group)
         except (Conflict, Invalid) as error:
             raise PermissionDenied(
-                f"lakeFS knows this key, but its user '{there.name[:80]}' can't come in: {error}"
+                f"lakeFS knows this key, but its user '{there.name[:80]}' can't sign in: {error}"
             ) from error
         return user if user.is_active else No.WRONG
 
@@ -53,7 +53,7 @@ class LakeFSKeys:
 
     def _ask(self, region: str, key_id: str, secret: str, mark: str) -> There | None:
         if wait := self._asked.take(requests.network(requests.address(requests.current()))):
-            raise TooMany("too many keys that have to be looked up in lakeFS come from here", wait)
+            raise TooMany("too many unknown keys to look up in lakeFS from this address", wait)
         found = clients.lakefs_user(key_id, secret)
         if found is None:
             return None

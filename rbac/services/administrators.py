@@ -60,9 +60,9 @@ def _guarded_transaction() -> Iterator[None]:
         yield
         if before and not administrator():
             raise Conflict(
-                f"nobody would be left who can administer access: {before.username} can now",
-                hint="First make somebody else an administrator: put an active user who has a password or a usable "
-                "access key into a group like Admins",
+                f"no one would be left who can administer access: {before.username} can now",
+                hint="Make somebody else an administrator first: add an active user with a password or a working "
+                "access key to a group like Admins",
             )
 
 

@@ -106,4 +106,4 @@ def _why(verdict: Verdict, action: str, others: Sequence[str]) -> str:
         return f"It is a {verdict.deciding}"
     whole = PART_OF.get(action)
     part = f", nor {whole}, which it is a part of" if whole else ""
-    return f"No policy of theirs allows it{part}" + "".join(f"; {other} would do as well" for other in others)
+    return f"None of their policies allows it{part}" + "".join(f"; {other} would also be enough" for other in others)

@@ -144,8 +144,8 @@ def install() -> None:
         if not Policy.objects.filter(name=document["id"]).exists():
             services.policy_put(actor="system:install", document=document)
     _group(ADMINS, "May do everything", "AllAccess")
-    _group(OPERATORS, "May look at everything, and run it", "ReadAll", "Operators", "ManageOwnCredentials")
-    _group(VIEWERS, "May look at everything", "ReadAll", "ManageOwnCredentials")
+    _group(OPERATORS, "May see and run everything", "ReadAll", "Operators", "ManageOwnCredentials")
+    _group(VIEWERS, "May see everything", "ReadAll", "ManageOwnCredentials")
 
 
 def _group(name: str, description: str, *policies: str) -> None:
@@ -158,9 +158,13 @@ def _group(name: str, description: str, *policies: str) -> None:
 
 def _check_name(repository: str, field: str) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{2,62}", repository):
-        raise Invalid(f"'{repository[:80]}' is no repository", field=field, hint="Use the repository's name")
+        raise Invalid(
+            f"'{repository[:80]}' is not a valid repository name", field=field, hint="Use the repository's name"
+        )
 
 
 def _check_namespace(namespace: str) -> None:
     if not re.fullmatch(r"[a-z0-9]+://[^\s*?${}]+", namespace):
-        raise Invalid(f"'{namespace[:80]}' is no storage namespace", field="namespace", hint="Write s3://bucket/prefix")
+        raise Invalid(
+            f"'{namespace[:80]}' is not a storage namespace", field="namespace", hint="Use s3://bucket/prefix"
+        )

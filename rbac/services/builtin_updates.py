@@ -28,8 +28,8 @@ class OldPolicy:
         """What is to be known of it, and done."""
         lacks = f"the built-in policy {self.name} is of an earlier version and lacks {', '.join(self.lacks)}"
         if self.edited:
-            return f"{lacks}; it was edited, so it stays as it is: add them on its page if they are wanted"
-        return f"{lacks}: update it on the page of policies, or by manage.py update_policies"
+            return f"{lacks}; it was edited, so it is not updated automatically: add them on its page if you want them"
+        return f"{lacks}: update it on the Policies page or with manage.py update_policies"
 
     @property
     def name(self) -> str:

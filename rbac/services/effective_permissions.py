@@ -52,7 +52,7 @@ class Simulation:
     def reason(self) -> str:
         """Why, as a sentence."""
         if not self.user.is_active:
-            return f"{self.user.username} is disabled and may do nothing until enabled."
+            return f"{self.user.username} is disabled and has no permissions until enabled."
         if self.deciding is None:
             return f"No policy statement of {self.user.username} allows it, so it is refused."
         verb = "allows" if self.verdict.allowed else "denies"

@@ -46,7 +46,7 @@ def key_create(
     """A new access key; its secret is in the answer and nowhere else. An id and a secret of one's own may be given."""
     key_id, secret = key_secrets.pair(key_id, secret)
     if expires_at is not None and expires_at <= timezone.now():
-        raise Invalid("a new key can't have expired already", field="expires_at", hint="Give a time that is to come")
+        raise Invalid("a new key can't expire in the past", field="expires_at", hint="Use a time in the future")
     locked(user)
     try:
         with transaction.atomic():
@@ -78,7 +78,7 @@ def key_rotate(
     now = timezone.now()
     old = AccessKey.objects.select_for_update(of=("self",)).select_related("user").filter(pk=key.pk).first()
     if old is None or not old.is_usable(now):
-        raise Conflict(f"access key '{key.key_id}' does not work any more", hint="Create a new one in its place")
+        raise Conflict(f"access key '{key.key_id}' no longer works", hint="Create a new one instead")
     ends = min(now + overlap, old.expires_at or now + overlap)
     issued = key_create(
         actor=actor,

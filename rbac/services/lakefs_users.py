@@ -57,13 +57,13 @@ def _check_same(user: User, there: There) -> None:
     """Raises Conflict for a user whom somebody made here, and for the counterpart of an earlier user of the name."""
     if user.lakefs_region != there.region:
         raise Conflict(
-            f"'{user.username}' is a user who was made here",
-            hint="Have another one made for them, with an access key of its own",
+            f"'{user.username}' is a user who was created here",
+            hint="Ask for another user here, with an access key of its own",
         )
     if user.lakefs_creation_date != there.creation_date:
         raise Conflict(
-            f"in lakeFS '{there.name}' was made anew since '{user.username}' first came: that is somebody else",
-            hint="Have that user deleted here: then the new one can come, without the former one's rights",
+            f"in lakeFS '{there.name}' was created again since '{user.username}' first came: that is somebody else",
+            hint="Have that user deleted here: the new one can then sign in, without the previous one's rights",
         )
 
 

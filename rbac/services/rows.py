@@ -20,7 +20,7 @@ def locked(row: R) -> R:
     """The row as it is now, nobody else's until the transaction ends. NotFound if it was removed meanwhile."""
     now = type(row).objects.select_for_update().filter(pk=row.pk).first()
     if now is None:
-        raise NotFound(f"{row.arn.rpartition(':')[2].replace('/', ' ', 1)} was just removed")
+        raise NotFound(f"{row.arn.rpartition(':')[2].replace('/', ' ', 1)} was just deleted")
     return now
 
 

@@ -14,7 +14,7 @@ from django.http import HttpRequest, QueryDict
 
 View = TypeVar("View", bound=Callable[..., Any])
 
-GIVEN_BACK = "What you typed before you signed in is here again. Nothing was done with it yet."
+GIVEN_BACK = "What you typed before you signed in has been restored. It has not been saved yet."
 FIELD = "typed"
 """Of the sign-in form, and of the session."""
 _SALT = "rbac.typed"  # never renamed: what was sealed with it could not be opened

@@ -25,7 +25,7 @@ class SignInForm(AuthenticationForm):
     def clean(self) -> dict[str, Any]:
         """Check name and password."""
         if self.wait:
-            raise ValidationError(f"Too many attempts from here. Try again in {self.wait} s.", code="wait")
+            raise ValidationError(f"Too many attempts from this address. Try again in {self.wait} s.", code="wait")
         return super().clean()
 
 
@@ -34,7 +34,7 @@ class NewPasswordForm(SetPasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
-        self.fields["new_password1"].help_text = "At least 8 characters, and none that everybody tries first."
+        self.fields["new_password1"].help_text = "At least 8 characters, and not a common password."
         self.fields["new_password2"].label = "Repeat password"
         self.fields["new_password2"].help_text = ""
 
@@ -52,7 +52,7 @@ class PasswordForm(NewPasswordForm):
     def clean_old_password(self) -> str:
         """It is theirs."""
         if self.wait:
-            raise ValidationError(f"Too many attempts from here. Try again in {self.wait} s.", code="wait")
+            raise ValidationError(f"Too many attempts from this address. Try again in {self.wait} s.", code="wait")
         given: str = self.cleaned_data["old_password"]
         if not self.user.check_password(given):
             raise ValidationError("That is not your password.")

@@ -56,10 +56,10 @@ def user_of(request: HttpRequest) -> User:
     token = _run_step(lambda: _provider().authorize_access_token(request, claims_options=options))
     claims = token.get("userinfo")
     if not claims:
-        raise Refused("the provider gave no ID token")
+        raise Refused("the provider returned no ID token")
     name = claims.get(settings.claim)
     if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
-        raise Refused(f"the provider gave no '{settings.claim}' that can be a name here")
+        raise Refused(f"the provider returned no '{settings.claim}' that is a valid user name here")
     user = User.objects.filter(username=name).first() or _made(name, claims)
     if not user.is_active or user.lakefs_region:
         raise Refused(f"'{name}' may not sign in here")
@@ -69,12 +69,12 @@ def user_of(request: HttpRequest) -> User:
 def _made(name: str, claims: Any) -> User:
     """A new user without rights and password, if the configuration wants that."""
     if not config.current().auth.openid.create_users:
-        raise Refused(f"there is no user '{name}' here: ask an administrator to make one")
+        raise Refused(f"there is no user '{name}' here: ask an administrator to create one")
     email = claims.get("email") if claims.get("email_verified") is True else ""
     try:
         return services.user_create(actor=ACTOR, username=name, email=str(email or ""))
     except (Conflict, Invalid) as error:
-        raise Refused(f"no user '{name}' can be made here: {error}") from error
+        raise Refused(f"no user '{name}' can be created here: {error}") from error
 
 
 def _run_step(step: Any) -> Any:
@@ -83,4 +83,4 @@ def _run_step(step: Any) -> Any:
         return step()
     except Exception as error:
         logger.warning("signing in with the OpenID provider failed: %s: %s", type(error).__name__, error)
-        raise Refused("signing in there did not work: try again, or ask an administrator to look at the log") from error
+        raise Refused("signing in there failed: try again, or ask an administrator to check the log") from error

@@ -47,5 +47,5 @@ def password_replace(*, user: User, password: str, reason: str) -> None:
     """A user's own new password; all of their sessions end. Conflict if it was replaced since `user` was read."""
     now = User.objects.select_for_update().get(pk=user.pk)
     if now.password != user.password or not now.is_active:
-        raise Conflict("the password was changed meanwhile: begin anew")
+        raise Conflict("the password has been changed meanwhile: start again")
     user_set_password(actor=user, user=user, password=password, reason=reason)

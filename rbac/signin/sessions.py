@@ -25,7 +25,7 @@ def sessions_of(user: User) -> Sequence[Session]:
 def session_end(*, actor: Actor, user: User, handle: str) -> None:
     """Sign one browser of a user out; NotFound if it is none of theirs."""
     if len(handle) != HANDLE_DIGITS or not Session.objects.filter(user=user, pk__startswith=handle).delete()[0]:
-        raise NotFound("there is no such session: it may have ended meanwhile")
+        raise NotFound("there is no such session: it may have ended")
     _note(actor, user, 1)
 
 

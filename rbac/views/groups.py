@@ -85,7 +85,7 @@ def group_add(request: HttpRequest, name: str) -> HttpResponse:
         services.group_add(actor=request.user, group=group, user=user)
         messages.success(request, f"Added {username} to {name}.")
     except LakeMirrorError as error:
-        messages.error(request, f"Nothing was done: {error}.")
+        messages.error(request, f"Nothing was changed: {error}.")
     return redirect("group", name)
 
 
@@ -112,7 +112,7 @@ def group_delete(request: HttpRequest, name: str) -> HttpResponse:
     try:
         services.group_delete(actor=request.user, group=group, reason=reason_of(request))
     except LakeMirrorError as error:
-        messages.error(request, f"Nothing was done: {error}.")
+        messages.error(request, f"Nothing was changed: {error}.")
         return redirect("group", name)
     messages.success(request, f"Deleted {name}.")
     return redirect("groups")

@@ -78,7 +78,7 @@ def carry_out(request: HttpRequest, verb: Callable[[], object], message: str, *a
         verb()
         messages.success(request, message)
     except LakeMirrorError as error:
-        messages.error(request, f"Nothing was done: {error}.")
+        messages.error(request, f"Nothing was changed: {error}.")
     return redirect(*address)
 
 
@@ -86,7 +86,7 @@ def typed(request: HttpRequest, field: str, most: int = 128) -> str:
     """A field of a form that has no class of its own. Raises Invalid for what no database takes."""
     given = request.POST.get(field, "").strip()
     if "\0" in given:
-        raise Invalid("a text can't hold a NUL character", field=field)
+        raise Invalid("a text can't contain a NUL character", field=field)
     return given[:most]
 
 

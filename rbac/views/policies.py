@@ -129,9 +129,9 @@ def policy_delete(request: HttpRequest, name: str) -> HttpResponse:
     try:
         services.policy_delete(actor=request.user, policy=policy, reason=reason_of(request))
     except LakeMirrorError as error:
-        messages.error(request, f"Nothing was done: {error}.")
+        messages.error(request, f"Nothing was changed: {error}.")
         return redirect("policy", name)
-    messages.success(request, f"Deleted {name}, and detached it from everyone.")
+    messages.success(request, f"Deleted {name}, and detached it everywhere.")
     return redirect("policies")
 
 

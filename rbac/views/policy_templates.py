@@ -15,7 +15,7 @@ ONE_MIRROR = ("view-mirror", "operate-mirror")
 BLANKS = {
     "source": ("Source repository", "The repository that is mirrored, like lake."),
     "mirror": ("Mirror", "The name of the mirror, like lake-eu."),
-    "namespace": ("Storage namespace of the mirror", "Where the copy's files are: s3://bucket/prefix"),
+    "namespace": ("Storage namespace of the mirror", "Where the mirror's files are: s3://bucket/prefix"),
 }
 
 
@@ -97,7 +97,7 @@ TEMPLATES = {
         Template(
             "own-keys",
             "Own keys",
-            "Whoever has it creates, rotates and disables their own access keys.",
+            "Its users create, rotate and disable their own access keys.",
             "OwnKeys",
             builtin.own_credentials,
         ),

@@ -78,10 +78,10 @@ def test_a_chain_is_whole_and_goes_on(ten: None) -> None:
         (lambda: change(4), "event 4 (row"),
         (lambda: rows(number=4).update(after={"n": 4.5}), "event 4 (row"),
         (lambda: rows(number=4).delete(), "event 4 is missing: event 5 follows event 3"),
-        (lambda: rows(number__gt=7).delete(), "event 8 is missing: the chain goes on to event 10"),
+        (lambda: rows(number__gt=7).delete(), "event 8 is missing: the chain goes up to event 10"),
         (lambda: swap(3, 8), "event 3 (row"),
         (lambda: insert(5), "event 5 (row"),
-        (lambda: AuditEvent.objects.create(actor="", action="x", arn="*", number=11), "event 11 stands behind"),
+        (lambda: AuditEvent.objects.create(actor="", action="x", arn="*", number=11), "event 11 comes after"),
     ],
 )
 def test_the_first_event_that_is_wrong_is_named(ten: None, done: Callable[[], object], told: str) -> None:
@@ -97,16 +97,16 @@ def test_a_chain_that_ends_earlier_is_known_by_a_head_that_was_noted(ten: None) 
     rows(number__gt=7).delete()
     last = AuditEvent.objects.get(number=7)
     AuditChain.objects.update(number=7, digest=last.digest)  # whoever can do that leaves no trace here
-    assert not wrong() and wrong(head) == "event 8 is missing: event 10 was noted elsewhere"
+    assert not wrong() and wrong(head) == "event 8 is missing: event 10 was recorded elsewhere"
     add(3)
     chain.append_waiting()
-    assert not wrong() and "not the one that was noted" in wrong(head)
+    assert not wrong() and "not the recorded one" in wrong(head)
 
 
 def test_the_command_ends_with_1_and_tells_where(ten: None) -> None:
     out, err = StringIO(), StringIO()
     call_command("audit", "verify", stdout=out)
-    assert f"whole up to event 10\nhead {verify.verify().place}\n" in out.getvalue()
+    assert f"verified up to event 10\nhead {verify.verify().place}\n" in out.getvalue()
     change(4)
     with pytest.raises(SystemExit, match="1"):
         call_command("audit", "verify", stdout=out, stderr=err)

@@ -75,7 +75,7 @@ def test_a_sealed_file_that_was_changed_is_known(old: list[dict[str, Any]], tmp_
     for text, told in (
         (whole.replace('"arn:3"', '"arn:x"'), "event 4 (row"),
         ("".join(lines[:3] + lines[4:]), "event 3 is missing"),
-        ("".join(lines[:-2]), "event 5 is missing: the file goes on to 6"),
+        ("".join(lines[:-2]), "event 5 is missing: the file goes up to 6"),
         (whole.replace(lines[2], "{}\n"), "event 2 can't be read"),
         (whole.replace('"last": 6', '"last": 6 '), "its bytes are not those"),
     ):
@@ -119,16 +119,16 @@ def test_a_crash_between_any_two_steps_loses_nothing(
 def test_bad_input_is_told(old: list[dict[str, Any]], tmp_path: Path) -> None:
     (tmp_path / "there").write_text("")
     for out, before, told in (
-        (tmp_path / "there", "2026-01-01", "is there already"),
+        (tmp_path / "there", "2026-01-01", "exists already"),
         (tmp_path / "no" / "folder", "2026-01-01", "can't be written: No such file"),
-        (tmp_path / "x", "yesterday", "'yesterday' is no time"),
+        (tmp_path / "x", "yesterday", "'yesterday' is not a time"),
     ):
         with pytest.raises(CommandError, match=told):
             seal(out, before)
     for words, told in (
         ([str(tmp_path / "none")], "there is no file"),
-        ([str(tmp_path / "there")], "is no file of sealed events"),
-        (["--head", "7"], "write NUMBER:DIGEST"),
+        ([str(tmp_path / "there")], "is not a file of sealed events"),
+        (["--head", "7"], "use NUMBER:DIGEST"),
     ):
         with pytest.raises(CommandError, match=told):
             verify(*words)

@@ -140,7 +140,7 @@ def fill_in(page: Page) -> None:
     page.fill("[name=include]", "main")
     page.fill("[name=name]", "lake-second")
     page.fill("[name=storage_namespace]", "s3://lake-eu-west-1/second")
-    page.get_by_text("Replication keeps keys").first.wait_for(timeout=30_000)
+    page.get_by_text("Replication preserves keys").first.wait_for(timeout=30_000)
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
 
 

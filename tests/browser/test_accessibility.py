@@ -186,7 +186,7 @@ def test_pages_of_who_is_nobody_or_may_nothing(page: Page, outsider: Any) -> Non
 
 
 def test_forms_that_were_refused_and_answers_to_clicks(olga: Page, company: Any, owner: Any) -> None:
-    for address, button in ((NEW, "Create mirror"), (f"{MIRROR}delete/", "Delete this mirror")):
+    for address, button in ((NEW, "Create mirror"), (f"{MIRROR}delete/", "Delete mirror")):
         olga.goto(address)
         olga.get_by_role("button", name=button).click()
         expect(olga.get_by_role("alert")).to_be_visible()

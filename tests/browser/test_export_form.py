@@ -37,7 +37,7 @@ def field(page: Page, label: str) -> Any:
 def test_an_export_is_made_while_everything_is_said(olga: Page, w: World) -> None:
     olga.goto("/exports/new/")
     checks, trial = olga.get_by_role("region", name="Checks"), olga.locator("#trial")
-    expect(checks).to_contain_text("Nothing is checked yet")
+    expect(checks).to_contain_text("Nothing has been checked yet")
     field(olga, "Repository").fill("lake")
     field(olga, "Branch").fill("main")
     expect(trial).to_contain_text("0 of 4 directories")
@@ -51,7 +51,7 @@ def test_an_export_is_made_while_everything_is_said(olga: Page, w: World) -> Non
     path.press_sequentially("s3://src/lake/in")
     expect(checks).to_contain_text("own storage namespace s3://src/lake overlap")
     path.fill("s3://out/latest")
-    expect(checks).to_contain_text("Whether it may write is tried when you leave a field")
+    expect(checks).to_contain_text("Write access is tested when you leave a field")
     assert w.there("") == {}
     field(olga, "Export every commit").focus()
     expect(checks).to_contain_text("Ready: ")

@@ -39,7 +39,7 @@ def test_drift_is_repaired_after_a_question(olga: Page) -> None:
     olga.get_by_role("link", name="Repair drift: analytics main").click()
     expect(olga.get_by_role("heading", level=1)).to_have_text("Repair the drift of main?")
     expect(olga.locator("form.card")).to_contain_text("1 missing file: copied again.")
-    olga.get_by_label("Remove foreign files that this export brought").check()
+    olga.get_by_label("Remove foreign files that this export wrote").check()
     olga.get_by_role("button", name="Repair drift").click()
     expect(olga.locator("#notices")).to_contain_text("drifted files are copied again")
     expect(olga.locator("h1 + .state")).to_have_text("Repairing")

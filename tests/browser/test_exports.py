@@ -30,10 +30,10 @@ def test_a_failed_export_is_looked_at_limited_repaired_and_paused(olga: Page) ->
         olga.get_by_role("link", name="Next files").click()
         expect(table.get_by_role("row")).to_have_count(21)
         olga.get_by_text("How fast it may go").click()
-        olga.get_by_label("Objects a second").fill("many")
+        olga.get_by_label("Objects per second").fill("many")
         olga.get_by_role("button", name="Save limits").click()
-        expect(notices).to_contain_text("'many' is no whole number")
-        olga.get_by_label("Objects a second").fill("250")
+        expect(notices).to_contain_text("'many' is not a whole number")
+        olga.get_by_label("Objects per second").fill("250")
         olga.get_by_role("button", name="Save limits").click()
         expect(notices).to_contain_text("Saved")
         expect(olga.locator("main")).not_to_contain_text("at most 250 objects/s")  # it waits for its repair

@@ -200,7 +200,7 @@ def test_a_commit_is_waived_once_its_id_is_typed_and_the_waiver_withdrawn(olga: 
     olga.goto(commit_page("nightly orders load"))
     olga.get_by_role("link", name="Waive").click()
     expect(olga.locator(".impact")).to_contain_text("3 files, 57.5 MB")
-    olga.get_by_label("Why may it be unreadable?").fill("the disk is gone")
+    olga.get_by_label("Why may it stay unreadable?").fill("the disk is gone")
     olga.get_by_role("button", name="Waive this commit").click()
     expect(olga.get_by_role("alert")).to_contain_text("Nothing was waived")
     olga.get_by_label("Type ").fill(Commit.objects.get(message="nightly orders load").sha[:8])
@@ -210,14 +210,14 @@ def test_a_commit_is_waived_once_its_id_is_typed_and_the_waiver_withdrawn(olga: 
     expect(olga.get_by_role("row", name="the disk is gone")).to_contain_text("olga")
     olga.get_by_role("button", name="Withdraw").click()
     expect(olga.locator("#notices")).to_contain_text("is withdrawn")
-    expect(olga.get_by_role("main")).to_contain_text("Nothing is waived")
+    expect(olga.get_by_role("main")).to_contain_text("No waivers")
 
 
 def test_what_somebody_wrote_by_force_is_undone_from_the_head_of_the_page(olga: Page, company: Any) -> None:
     olga.goto("/mirrors/lab-eu/commits/")
     expect(olga.get_by_role("list", name="What happened")).to_contain_text("trial: Somebody wrote to it by force")
     olga.get_by_role("button", name="Undo the changes of trial").click()
-    expect(olga.locator("#notices")).to_contain_text("the uncommitted changes of trial are undone now")
+    expect(olga.locator("#notices")).to_contain_text("the uncommitted changes of trial are being undone")
 
 
 def test_without_scripts_links_and_forms_do_the_same(plain: Page, company: Any) -> None:

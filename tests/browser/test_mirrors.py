@@ -259,7 +259,7 @@ def test_a_form_makes_a_mirror_after_its_error_was_mended(olga: Page, lm: Deploy
     olga.get_by_label("Name of the mirror").fill("Lake EU")
     olga.get_by_label("Storage namespace").fill("s3://dst/lake")
     olga.get_by_role("button", name="Create mirror").click()
-    expect(olga.get_by_role("alert")).to_contain_text("can't name a mirror")
+    expect(olga.get_by_role("alert")).to_contain_text("is not a valid mirror name")
     expect(olga.get_by_label("Storage namespace")).to_have_value("s3://dst/lake")
     olga.get_by_label("Name of the mirror").fill("lake-eu")
     olga.get_by_role("button", name="Create mirror").click()
@@ -282,10 +282,10 @@ def test_a_made_mirror_catches_up_before_ones_eyes(olga: Page, lm: Deployment) -
 def test_deleting_asks_for_the_name(olga: Page, company: Any, lm: Deployment) -> None:
     olga.goto(MIRROR)
     olga.get_by_role("link", name="Delete").click()
-    olga.get_by_role("button", name="Delete this mirror").click()
+    olga.get_by_role("button", name="Delete mirror").click()
     expect(olga.get_by_role("alert")).to_contain_text("Nothing was deleted")
     olga.get_by_label("Type the mirror's name").fill("analytics-eu")
-    olga.get_by_role("button", name="Delete this mirror").click()
+    olga.get_by_role("button", name="Delete mirror").click()
     expect(olga.get_by_role("status")).to_contain_text("analytics-eu is being deleted")
     expect(olga.get_by_role("link", name="analytics-eu")).to_have_count(0)
 

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 NEW = "/mirrors/new/"
 MIRROR = "/mirrors/analytics-eu/"
 SETTINGS = f"{MIRROR}settings/"
-KEPT = "What you typed before you signed in is here again"
+KEPT = "What you typed before you signed in has been restored"
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def type_new(page: Page) -> None:
         ("Branches to mirror", "release-*\nhotfix"),
     ):
         field(page, label).fill(value)
-    field(page, "Mirror its tags too").check()
+    field(page, "Mirror tags too").check()
 
 
 def expect_new(page: Page) -> None:
@@ -77,7 +77,7 @@ def expect_new(page: Page) -> None:
     expect(field(page, "Name of the mirror")).to_have_value("lake-eu")
     expect(field(page, "Storage namespace")).to_have_value("s3://dst/lake")
     expect(field(page, "Branches to mirror")).to_have_value("release-*\nhotfix")
-    expect(field(page, "Mirror its tags too")).to_be_checked()
+    expect(field(page, "Mirror tags too")).to_be_checked()
 
 
 # A session that ended in the middle of a form
@@ -107,7 +107,7 @@ def test_a_new_mirror_that_was_being_typed_comes_back(olga: Page, lm: Deployment
     sign_in_again(olga)
     expect_new(olga)
     expect(field(olga, "Branches to leave out")).to_have_value("x")
-    expect(olga.get_by_role("region", name="Checks")).not_to_contain_text("Nothing is checked yet")
+    expect(olga.get_by_role("region", name="Checks")).not_to_contain_text("Nothing has been checked yet")
 
 
 @pytest.mark.parametrize("name", ["olga", "plain"])
@@ -128,14 +128,14 @@ def test_settings_that_were_sent_come_back(name: str, request: pytest.FixtureReq
 def test_settings_that_were_being_typed_come_back_and_others_changes_are_told(olga: Page, company: Any) -> None:
     olga.goto(SETTINGS)
     field(olga, "Branches to leave out").fill("tmp-*")
-    field(olga, "Mirror its tags too").check()
+    field(olga, "Mirror tags too").check()
     end_session()
     Mirror.objects.filter(name="analytics-eu").update(rpo_seconds=60)
     poll(olga)
     sign_in_again(olga)
     expect(olga.locator("#notices")).to_contain_text(KEPT)
     expect(field(olga, "Branches to leave out")).to_have_value("tmp-*")
-    expect(field(olga, "Mirror its tags too")).to_be_checked()
+    expect(field(olga, "Mirror tags too")).to_be_checked()
     press(olga, "Save")
     expect(olga.get_by_role("alert")).to_contain_text("Lag target, in seconds: none → 60")
     press(olga, "Save")
@@ -262,9 +262,9 @@ def test_a_deleted_mirrors_page_says_so_to_polls_and_clicks(olga: Page, company:
     olga.goto("/mirrors/models-eu/")
     Mirror.objects.filter(name="models-eu").update(state=Mirror.State.DELETING)
     poll(olga)
-    expect(olga.locator(".notice.old")).to_contain_text("it was deleted, or you may not see it any more")
+    expect(olga.locator(".notice.old")).to_contain_text("or you may no longer see it")
     press(olga, "Sync now")
-    expect(olga.locator(".notice.failed")).to_contain_text("Nothing was done: that is no longer here.")
+    expect(olga.locator(".notice.failed")).to_contain_text("Nothing was done: that no longer exists.")
     olga.reload()
     expect(olga.get_by_role("heading", level=1)).to_have_text("Page not found")
     olga.get_by_role("main").get_by_role("link", name="Overview").click()
@@ -276,4 +276,4 @@ def test_a_click_that_nobody_answers_is_told(olga: Page, company: Any) -> None:
     olga.route("**/sync/", lambda route: route.abort())
     press(olga, "Sync now")
     expect(olga.locator(".notice.failed")).to_contain_text("the server can't be reached")
-    expect(olga.get_by_role("status")).to_contain_text("Nobody knows whether that was done")
+    expect(olga.get_by_role("status")).to_contain_text("It is not known whether that was done")

@@ -142,7 +142,7 @@ def test_a_slash_goes_to_the_search_and_what_is_typed_there_is_no_key(olga: Page
     expect(field).to_have_value("j/k?")
     expect(olga.get_by_role("dialog")).to_have_count(0)
     olga.keyboard.press("Enter")
-    expect(olga.get_by_text("No mirror is like that")).to_be_visible()
+    expect(olga.get_by_text("No mirrors match these filters")).to_be_visible()
 
 
 def test_on_a_page_without_a_search_of_its_own_a_slash_goes_to_the_one_above_all(olga: Page, company: Any) -> None:

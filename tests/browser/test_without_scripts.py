@@ -67,7 +67,7 @@ def test_the_list_is_filtered_and_several_mirrors_are_changed(plain: Page, compa
         press(plain, name, told)
         expect(plain).to_have_url(here)
         assert Mirror.objects.filter(paused=True, name__endswith="-eu").count() == (2 if name == "Pause" else 0)
-    press(plain, "Pause", "choose mirrors by the boxes")
+    press(plain, "Pause", "Select at least one mirror")
     plain.get_by_role("link", name="Remove the filter Name holds: -eu").click()
     expect(plain.locator("table.mirrors tbody")).to_have_count(len(company))
     assert redirected(answers)
@@ -86,7 +86,7 @@ def test_a_mirror_is_looked_at_checked_paused_and_resumed(plain: Page, company: 
 
 def test_what_somebody_wrote_by_force_is_undone(plain: Page, company: Any, answers: Any) -> None:
     plain.goto("/mirrors/lab-eu/?branch=trial")
-    press(plain, "Undo the uncommitted changes", "the uncommitted changes of trial are undone now")
+    press(plain, "Undo the uncommitted changes", "the uncommitted changes of trial are being undone")
     expect(plain).to_have_url("/mirrors/lab-eu/?branch=trial")
     assert MirrorBranch.objects.get(reset_asked=True).name == "trial"
     assert redirected(answers)
@@ -126,7 +126,7 @@ def test_settings_are_saved_once_it_is_said_what_becomes_of_branches(plain: Page
     plain.get_by_label("Branches to leave out").fill("experiments")
     plain.get_by_label("Lag target, in seconds").fill("900")
     plain.get_by_role("button", name="Save").click()
-    expect(plain.get_by_role("alert")).to_contain_text("1 branch at the mirror would not be mirrored any more")
+    expect(plain.get_by_role("alert")).to_contain_text("1 branch would no longer be mirrored")
     plain.get_by_label("Branches no longer selected").select_option("keep")
     answers.clear()
     press(plain, "Save", "Settings saved")
@@ -155,7 +155,7 @@ def test_a_commit_is_put_first_and_what_it_lacks_retried(plain: Page, company: A
     plain.goto(MIRROR)
     plain.locator(".state-cell").get_by_role("link").first.click()
     press(plain, "Retry now", "Checking 3 files again now.")
-    press(plain, "Prioritise", "are copied and checked before all else")
+    press(plain, "Prioritise", "are copied and validated first")
     expect(plain.locator(".actions")).to_have_text("Goes first")
     assert redirected(answers)
 
@@ -176,7 +176,7 @@ def test_a_mirror_is_deleted_by_its_name(plain: Page, company: Any, answers: Any
     plain.goto("/mirrors/models-eu/")
     plain.get_by_role("link", name="Delete").click()
     plain.get_by_label("Type the mirror's name").fill("models-eu")
-    press(plain, "Delete this mirror", "models-eu is being deleted")
+    press(plain, "Delete mirror", "models-eu is being deleted")
     expect(plain.get_by_role("link", name="models-eu")).to_have_count(0)
     assert redirected(answers)
 

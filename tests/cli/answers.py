@@ -62,6 +62,7 @@ def a_mirror(name: str = "lake-eu", **more: Any) -> dict[str, Any]:
         "workers": 16,
         "bytes_per_second": None,
         "objects_per_second": None,
+        "branch_priority": [],
         "copied_objects": 0,
         "copied_bytes": 0,
         "paused": False,

@@ -46,7 +46,7 @@ def test_one_is_acknowledged_and_snoozed(olgas: Terminal) -> None:
     assert Alert.objects.open().get().note == "mine"
     assert olgas("alert", "snooze", "99999", "--for", "1h").exit_code == 4
     done = olgas("alert", "snooze", number, "--for", "soon")
-    assert done.exit_code == 2 and "write 30m, 4h, 7d, or 0" in done.stderr
+    assert done.exit_code == 2 and "use 30m, 4h, 7d, or 0" in done.stderr
 
 
 def test_a_channel_is_created_tested_listed_and_deleted(olgas: Terminal, there: Receiver) -> None:

@@ -192,7 +192,7 @@ def test_another_name_or_none_deletes_nothing(server: StandIn, run: Terminal, ty
     server.says("GET", LAKE_EU, a_mirror())
     done = run("mirror", "delete", *IN_LAKE, typed=typed)
     assert (done.exit_code, done.stdout) == (status, "")
-    assert "nothing is deleted" in done.stderr
+    assert "nothing was deleted" in done.stderr
     assert {asked.method for asked in server.asked} == {"GET"}
 
 

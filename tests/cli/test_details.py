@@ -142,9 +142,9 @@ def test_a_repair_is_planned_and_run(olgas: Terminal, company: Any) -> None:
 
 
 def test_a_branch_or_a_commit_goes_first(olgas: Terminal, company: Any) -> None:
-    assert said(olgas("mirror", "prioritise", *EU, "--branch", "main")) == f"{sha_of('returns')[:8]} goes first now."
+    assert said(olgas("mirror", "prioritise", *EU, "--branch", "main")) == f"{sha_of('returns')[:8]} prioritised."
     there = said(olgas("mirror", "prioritise", *EU, "--commit", sha_of("f5")))
-    assert there == f"{sha_of('f5')[:8]} has all that it needs already."
+    assert there == f"{sha_of('f5')[:8]} already complete."
     both = olgas("mirror", "prioritise", *EU, "--commit", sha_of("f5"), "--branch", "main")
     assert (both.exit_code, "give one of --commit and --branch" in both.stderr) == (2, True)
 

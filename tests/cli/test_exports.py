@@ -28,7 +28,7 @@ def olgas(terminal_of: Callable[[User], Terminal], owner: User, lm: Deployment) 
 def test_an_export_is_set_shown_and_deleted(olgas: Terminal) -> None:
     assert olgas("export", "list").stdout == "No exports.\n"
     told = olgas("export", "set", MAIN, "--path", PATH, "--continuous", "--prefix-regex", "x/", "--prefix-regex", "y/")
-    assert (told.exit_code, told.stdout) == (0, "The export is configured; it begins at once.\n"), told.stderr
+    assert (told.exit_code, told.stdout) == (0, "The export is configured and starts now.\n"), told.stderr
     assert olgas.json("export", "get", "lakefs://lake@main") == {
         "exportPath": PATH,
         "exportStatusPath": "",

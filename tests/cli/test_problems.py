@@ -54,7 +54,7 @@ def test_the_key_is_not_taken_elsewhere(server: StandIn, run: Terminal) -> None:
     server.says("GET", "/mirrors", {}, status=302)
     done = run("mirror", "list")
     assert done.exit_code == 6
-    assert "sends elsewhere, to https://elsewhere.example.com/" in done.stderr
+    assert "redirects to https://elsewhere.example.com/" in done.stderr
 
 
 def test_nobody_there_is_said_in_few_words(run: Terminal) -> None:

@@ -56,10 +56,10 @@ def test_a_file_that_others_can_read_is_used_with_a_warning(file: Path, capsys: 
     [
         ("", "nothing says the url: set LAKEMIRROR_URL, or 'url' in"),
         ("url: https://lm.example.com", "nothing says the access_key_id: set LAKEMIRROR_ACCESS_KEY_ID"),
-        (FILE + "secret: s3cret", "'secret' is no field of it"),
-        ("secret_access_key: [s3cret", "is no YAML"),
+        (FILE + "secret: s3cret", "'secret' is not a known field"),
+        ("secret_access_key: [s3cret", "is not YAML"),
         ("s3cret", "must have url, access_key_id, secret_access_key"),
-        (FILE.replace("s3cret", "12345"), "each a text (in quotes if it looks like a number)"),
+        (FILE.replace("s3cret", "12345"), "each a string (quoted if it looks like a number)"),
     ],
 )
 def test_what_is_wrong_with_the_file_is_said_without_its_secret(file: Path, text: str, words: str) -> None:
@@ -72,7 +72,7 @@ def test_what_is_wrong_with_the_file_is_said_without_its_secret(file: Path, text
 
 @pytest.mark.parametrize("url", ["localhost:8008", "ftp://x", "https://", "https://x?a=b", "http://[::1"])
 def test_what_is_no_url_is_refused(file: Path, url: str) -> None:
-    with pytest.raises(WrongUsage, match=r"the url must be as https://"):
+    with pytest.raises(WrongUsage, match=r"the url must look like https://"):
         read_settings(url)
 
 

@@ -81,7 +81,7 @@ def test_every_status_that_is_answered_has_its_row(status: int) -> None:
 def test_a_reason_has_its_row_and_what_is_unknown_none() -> None:
     assert topics.of_reason("object_missing") == "/help/guide/troubleshooting/#what-a-commit-lacks-object_missing"
     assert topics.of_reason("source_unreachable").endswith("#reasons-source_unreachable")
-    assert topics.of_reason("denied").endswith("#files-that-an-export-could-not-bring-denied")
+    assert topics.of_reason("denied").endswith("#files-that-an-export-could-not-copy-denied")
     assert topics.of_reason("no-such-reason") == topics.of_status(418) == ""
     assert topics.of_state("Blocked").endswith("#states-blocked")
     assert topics.of_state("Failed", of_export=True).endswith("#states-of-an-export-failed")

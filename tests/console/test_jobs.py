@@ -168,7 +168,7 @@ def test_work_that_waits_for_long_behind_other_work_is_told(mirror: Mirror) -> N
     change("manage", due_at=ago(200))
     assert troubles(queue_readings(NOW)) == []
     change("manage", due_at=ago(700))
-    told = "A task in the queue eu-west-1 has waited for 11 min: its workers are busy with others."
+    told = "A task in the queue eu-west-1 has waited for 11 min: its workers are busy with other tasks."
     assert troubles(queue_readings(NOW)) == [told]
 
 
@@ -221,7 +221,7 @@ def test_the_page_begins_with_what_needs_somebody_and_folds_the_rest(olga: Clien
     assert rows["sense"] == ("Poll source", 1, 0, 0)
     assert "No task has failed" not in text(page)
     Duty.objects.update(failures=0, due_at=NOW + timedelta(hours=1))
-    assert "No task has failed, fails or is overdue." in text(olga.get("/jobs/"))
+    assert "No task has failed, is failing or is overdue." in text(olga.get("/jobs/"))
     assert "No tasks match these filters." in text(olga.get("/jobs/?state=held"))
 
 
@@ -294,7 +294,7 @@ def test_a_check_is_stopped_and_asked_for_again(olga: Client, mirror: Mirror, lm
     assert f"Stopped: validation {one.pk} of pond-eu." in text(answer)
     assert "has ended already" in text(olga.post(f"/jobs/validation-{one.pk}/stop/", headers=HTMX))
     # Nothing is at the mirror yet that could be checked.
-    assert "there is nothing to look at yet" in text(olga.post(f"/jobs/validation-{one.pk}/again/", headers=HTMX))
+    assert "there is nothing to validate" in text(olga.post(f"/jobs/validation-{one.pk}/again/", headers=HTMX))
 
 
 def test_who_may_only_look_gets_no_stop(teammate: User, client: Client, mirror: Mirror) -> None:

@@ -134,8 +134,13 @@ def test_the_latest_are_moves_failures_and_what_somebody_did(
 @pytest.mark.parametrize(
     ("why", "to_commit", "told", "bad"),
     [
-        ("back-where-it-was", "4be0" * 16, "is back at 4be04be0: moved back, restored, or by a late call", True),
-        ("gone-at-the-mirror", "", "is gone at the mirror: deleted by somebody, or restored", True),
+        (
+            "back-where-it-was",
+            "4be0" * 16,
+            "is back at 4be04be0: moved back by somebody, a restore or a late call",
+            True,
+        ),
+        ("gone-at-the-mirror", "", "is gone at the mirror: deleted by somebody, or lost in a restore", True),
         ("found-there", "4be0" * 16, "was found at 4be04be0", False),
     ],
 )

@@ -214,8 +214,8 @@ def test_every_page_has_the_box(olga: Client, company: dict[str, Mirror]) -> Non
 @pytest.mark.parametrize(
     ("q", "told"),
     [
-        ("", "nothing to search for"),
-        ("  ", "nothing to search for"),
+        ("", "enter something to search for"),
+        ("  ", "enter something to search for"),
         ("a\0b", "NUL"),
         ("x" * 10_000, "1,024 characters"),
     ],

@@ -377,7 +377,7 @@ def test_a_listing_tells_the_storage_class(s3_store: S3ObjectStore) -> None:
 def test_a_bucket_that_does_not_exist_is_not_found(s3_store: S3ObjectStore) -> None:
     with pytest.raises(NoBucket, match="NoSuchBucket") as caught:
         s3_store.get("s3://no-such-bucket/x")
-    assert "Create that bucket" in caught.value.hint
+    assert "Create the bucket" in caught.value.hint
     with pytest.raises(NotFound):
         list(s3_store.list("s3://no-such-bucket/"))
 

@@ -172,38 +172,38 @@ def test_a_missing_required_section_names_the_field_in_it(section: str) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("region", "US East", "no region's name"),
-        ("regional_endpoint", "lakefs:80", "is no URL"),
+        ("region", "US East", "not a region name"),
+        ("regional_endpoint", "lakefs:80", "is not a URL"),
         ("dst_endpoints", {"us-west-2": "nowhere"}, "us-west-2"),
         ("dst_endpoints", ["us-west-2"], "expected a mapping, got a list"),
         ("mirrors_database.type", "mysql", "not one of sqlite, postgres"),
         (
             "mirrors_database",
             {"type": "dynamodb", "dynamodb": {"table_name": "t"}},
-            "give a PostgreSQL that every region",
+            "use a PostgreSQL that every region",
         ),
         ("replication", {"config": SOURCE}, "the configuration is what stands in replication.config"),
         ("blockstore.type", "gs", "not one of s3"),
-        ("listen_address", "8008", "no host:port"),
-        ("listen_address", "0.0.0.0:99999", "no host:port"),
+        ("listen_address", "8008", "not host:port"),
+        ("listen_address", "0.0.0.0:99999", "not host:port"),
         ("list_mirrors_page_size", 0, "from 1 to 1000"),
         ("commit_sensor.list_branch_page_size", 5000, "from 1 to 1000"),
-        ("commit_sensor.branches_scanner_concurrency_limit", "many", "no whole number"),
-        ("validator.run_interval", 60, "is no duration"),
+        ("commit_sensor.branches_scanner_concurrency_limit", "many", "not a whole number"),
+        ("validator.run_interval", 60, "is not a duration"),
         ("validator.run_interval", "0s", "longer than 0s"),
-        ("validator.run_interval", "1 minute", "is no duration"),
-        ("validator.num_workers", True, "no whole number"),
+        ("validator.run_interval", "1 minute", "is not a duration"),
+        ("validator.num_workers", True, "not a whole number"),
         ("validator.small_check_entries", -1, "must not be negative"),
         ("validator", "fast", "expected a mapping, got text"),
         ("auth.cache.enabled", "perhaps", "neither true nor false"),
         ("auth.encrypt.secret_key", "  ", "must not be empty"),
-        ("auth.api.endpoint", "auth.example.com", "is no URL"),
+        ("auth.api.endpoint", "auth.example.com", "is not a URL"),
         ("auth.authenticators", ["keys", "ldap"], "'ldap' is not one of keys, api, lakefs"),
         ("auth.authenticators", ["keys", "keys"], "twice"),
         ("auth.authenticators", ["keys", "api"], "is required when auth.authenticators names 'api'"),
         ("auth", LEFT_OUT, "leaves 'api' out"),
         ("auth.lakefs.region", "mars-1", "has no endpoint"),
-        ("notifications.heartbeat_url", "beats.example.com/t0ken", "this is no URL"),
+        ("notifications.heartbeat_url", "beats.example.com/t0ken", "this is not a URL"),
         ("auth.openid", {"issuer": "https://login.example.com"}, "is required beside auth.openid.issuer"),
         ("auth.openid.scope", "profile", "lacks 'openid'"),
         ("auth.rate_limit.burst", 0, "more than 0"),
@@ -314,13 +314,13 @@ def test_durations_are_read(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "m", "1m ", "-1m", "1m20", "1w"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no duration"):
+    with pytest.raises(ValueError, match="not a duration"):
         parse_duration(text)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("region: [", "this is no YAML at line 1"), ("- a", "expected a mapping"), ("", "expected a mapping")],
+    [("region: [", "this is not YAML at line 1"), ("- a", "expected a mapping"), ("", "expected a mapping")],
 )
 def test_a_file_that_is_no_configuration_is_said_to_be_none(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "c.yaml"
@@ -364,7 +364,7 @@ def test_checking_a_file_says_one_line_and_fails(tmp_path: Path, command: tuple[
     done = run_check(path, *command)
     assert done.returncode != 0
     assert done.stderr.count("\n") == 1
-    assert "validator.run_interval: 'soon' is no duration" in done.stderr
+    assert "validator.run_interval: 'soon' is not a duration" in done.stderr
 
 
 def test_checking_a_good_file_says_so(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_database_that_is_away_is_told_in_one_line(tmp_path: Path) -> None:
     away = {"TYPE": "postgres", "POSTGRES_CONNECTION_STRING": "host=127.0.0.1 port=1 user=nobody dbname=none"}
     done = process("prepare", tmp_path, **{f"REPLICATION_MIRRORS_DATABASE_{name}": said for name, said in away.items()})
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("CommandError: the database doesn't let us in: ") and "port 1 " in done.stderr
+    assert done.stderr.startswith("CommandError: the database refuses the connection: ") and "port 1 " in done.stderr
 
 
 @pytest.mark.parametrize("name", ["source", "destination"])

@@ -376,7 +376,7 @@ def play_36_a_look_that_is_none(world: World) -> None:
     world.sandbox.server_faults(us, "lakefs", "empty", path="*/branches", method="GET")
     settle(world)
     assert not SourceBranch.objects.exclude(missing_since=None).exists()
-    assert "not taken for a look" in Repository.objects.get().look_error
+    assert "this answer is ignored" in Repository.objects.get().look_error
     world.sandbox.server_faults(us, "lakefs", "ok")
     settle(world, 1)
     assert (world.head(), world.head("dev"), Repository.objects.get().look_error) == (a, a, "")

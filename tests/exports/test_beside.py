@@ -87,7 +87,7 @@ def test_an_export_that_failed_is_failed_among_the_tasks_and_is_repaired_there(o
     export = going_on()
     Export.objects.update(state="export-failed")
     duty = Duty.objects.get()
-    Duty.objects.update(due_at=Now() + timedelta(hours=1), outcome="failed: waits for Repair")
+    Duty.objects.update(due_at=Now() + timedelta(hours=1), outcome="failed: waiting for Repair")
     page = body(olga, "/jobs/")
     assert f'id="d-{duty.pk}"' in page and "Repair: analytics · busy" in page and "1 failed" in page
     assert f'action="/exports/{export.pk}/repair/"' in page and "Run now: Export" not in page

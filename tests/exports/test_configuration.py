@@ -210,6 +210,6 @@ def test_what_is_asked_of_an_export_that_was_deleted_in_that_moment_is_not_found
     else:
         Export.objects.update(deleting=True)
     written = AuditEvent.objects.count()
-    with pytest.raises(NotFound, match="the export has just been deleted"):
+    with pytest.raises(NotFound, match="the export has been deleted"):
         VERBS[verb](life.owner, export)
     assert AuditEvent.objects.count() == written and not ExportRun.objects.exists()

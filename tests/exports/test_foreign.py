@@ -59,7 +59,7 @@ def test_a_file_that_an_attempt_would_have_replaced_survives_when_the_branch_dro
     assert (run.kept, run.kept_keys, run.deleted) == (1, ["report.csv"], 0)
     told = run_json(run)
     assert (told["kept"], told["kept_paths"]) == (1, ["report.csv"])
-    assert any("1 left alone, not ours: report.csv" in step.note for step in steps_of(run))
+    assert any("1 kept, since this export did not write them: report.csv" in step.note for step in steps_of(run))
 
 
 def test_what_an_attempt_did_write_goes_when_the_branch_drops_it(life: Soak) -> None:
@@ -253,7 +253,7 @@ def test_a_branch_that_was_given_objects_of_its_export_path_is_not_exported_ther
     before = at(life)
     life.rounds()
     export = Export.objects.get()
-    assert export.state == "export-failed" and "Export to another place" in export.error
+    assert export.state == "export-failed" and "Use another path" in export.error
     assert "s3://out/latest/c, in the export path s3://out/latest, is an object of the repository" in export.error
     life.lake.commit(files={"b": b"2", "c": None})  # the commit before needs it all the same
     export_repair(actor=life.owner, export=export)

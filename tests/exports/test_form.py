@@ -79,7 +79,7 @@ def test_a_plan_in_order_is_checked_by_really_trying_and_leaves_nothing(w: World
     assert {check["state"] for check in found.values()} == {"ok"}
     for action in ("ListBucket", "PutObject", "GetObject", "DeleteObject", "AbortMultipartUpload"):
         assert f"path-right:s3:{action}" in found
-    assert "out is looked for at" in found["path-store"]["message"]
+    assert "out is at" in found["path-store"]["message"]
     assert told["patterns"] | {"expressions": []} == {
         "directories": 4,
         "keys": 6,
@@ -124,7 +124,7 @@ def test_what_a_store_answers_is_told_with_what_to_do(w: World, api: Api) -> Non
         (NotFound("404 NoSuchBucket"), "failed", "There is no bucket out"),
         (Unauthenticated("403 InvalidAccessKeyId"), "failed", "refuses the key"),
         (Unreachable("http://nowhere does not answer"), "failed", "does not answer"),
-        (Denied("403 AccessDenied", hint="Allow it"), "warning", "does not show its keys"),
+        (Denied("403 AccessDenied", hint="Allow it"), "warning", "can't be listed"),
     ):
         with mock.patch.object(w.fast, "page", side_effect=error):
             found = checks(api.call("POST", CHECK, BODY)[1])
@@ -140,8 +140,8 @@ def test_what_may_not_be_fails_and_nothing_is_written_there(w: World, api: Api) 
         ({"exportPath": "s3://src/lake/in"}, "path-apart", "own storage namespace"),
         ({"exportPath": "s3://dst/lake"}, "path-apart", "the mirror 'lake-eu'"),
         ({"exportStatusPath": "s3://out/latest/s"}, "status-apart", "inside of the export path"),
-        ({"exportPath": "http://x"}, "path", "no s3:// address"),
-        ({"lastKeysInPrefixRegexp": ["ok", "(open"]}, "patterns", "attern 2, '(open', is no RE2 pattern"),
+        ({"exportPath": "http://x"}, "path", "not an s3:// address"),
+        ({"lastKeysInPrefixRegexp": ["ok", "(open"]}, "patterns", "attern 2, '(open', is not a valid RE2 expression"),
     ]
     with mock.patch("exports.preflight.checks.probe", wraps=write_probe.probe) as tried:
         for body, check, words in wrong:
@@ -190,7 +190,7 @@ def test_files_that_are_there_and_markers_of_the_user_are_warned_of(w: World, ap
         ({"exportpath": "s3://out/x"}, "exportpath: is not a field here"),
         ({"exportPath": "s3://out/" + "x" * 3000}, "exportPath"),
         ({"exportPath": "s3://büro/x"}, "exportPath"),
-        ({"exportPath": "s3://out/\ud800"}, "half of a character"),
+        ({"exportPath": "s3://out/\ud800"}, "lone surrogate"),
         ({"lastKeysInPrefixRegexp": ["x" * 1001]}, "lastKeysInPrefixRegexp"),
         ({"lastKeysInPrefixRegexp": [7]}, "lastKeysInPrefixRegexp"),
         ({"isContinuous": 1}, "isContinuous"),
@@ -224,14 +224,16 @@ def test_the_parts_of_the_form_say_what_is_found_and_write_nothing(w: World, olg
     said = part(olga, "trial", patterns=".*/day=\\d+/\n_SUCCESS\nnone")
     for words in ("2 of 4 directories would get a _lakefs_success: logs/day=01/, logs/day=02/.", "1 of 6 files"):
         assert words in said
-    assert "none matches nothing of these" in said
-    assert "pattern 1, 'a(b', is no RE2 pattern: missing ), at character 2" in part(olga, "trial", patterns="a(b")
+    assert "none matches nothing" in said
+    assert "pattern 1, 'a(b', is not a valid RE2 expression: missing ), at character 2" in part(
+        olga, "trial", patterns="a(b"
+    )
     assert "Files6 Bytes21 bytes" in part(olga, "cost")
     said = part(olga, "preflight")
-    assert "5 rights not known" not in said and "6 rights not known" in said
+    assert "5 rights not tested" not in said and "6 rights not tested" in said
     assert "--prefix-regex" in said and "continuous-export" in said
     assert "there is no branch 'none'" in part(olga, "preflight", branch="none")
-    assert "Nothing is checked yet" in part(olga, "preflight", repository="")
+    assert "Nothing has been checked yet" in part(olga, "preflight", repository="")
     assert w.there("") == {} and not Export.objects.exists()
     whole = olga.post("/exports/new/", TYPED | {"check": "1"}).content.decode()
     assert "Ready: " in whole and "2 of 4" in whole
@@ -242,7 +244,7 @@ def test_what_is_bounded_says_so(lm: Deployment, olga: Client, monkeypatch: pyte
     monkeypatch.setattr("exports.preflight.branch_sample.MOST_DIRECTORIES", 3)
     monkeypatch.setattr("exports.preflight.branch_sample.MOST_KEYS", 4)
     said = part(olga, "trial", patterns=r"bounded/\d/")
-    assert "1 of the first 3 directories" in said and "Not all was tried: 9 of 9 files were read" in said
+    assert "1 of the first 3 directories" in said and "Not everything was tried: 9 of 9 files were read" in said
 
 
 def test_edit_says_what_a_change_will_do(w: World, olga: Client, api: Api) -> None:
@@ -252,12 +254,12 @@ def test_edit_says_what_a_change_will_do(w: World, olga: Client, api: Api) -> No
     second = w.lake.commit(files={"logs/day=03/part-1": b"123"})
     address = f"/exports/{export.pk}/edit/"
     said = part(olga, "preflight", address, patterns="")
-    assert "Nothing is changed" in said
+    assert "Nothing changes" in said
     said = part(olga, "preflight", address, path="s3://out/other", patterns="", continuous="")
     for words in (
         "Everything is exported again, to s3://out/other",
         "The files at s3://out/latest stay",
-        "The branch's state of now is exported once more",
+        "The current head of the branch is exported once more",
     ):
         assert words in said
     assert "What has changed since" in part(olga, "cost", address, patterns="")
@@ -324,7 +326,7 @@ def test_whose_a_place_is_learns_who_may_see_them(w: World, api: Api, outsider: 
     export_set(actor=w.owner, region="us-east-1", repository="theirs", branch="main", wish=wish)
     may(outsider, "fs:ExportConfig", "fs:ReadBranch")
     body = {"exportPath": path}
-    for someone, told in ((Api(outsider), "overlaps a place of somebody whom you may not see"), (api, f"and {whose}")):
+    for someone, told in ((Api(outsider), "overlaps a place that you may not see"), (api, f"and {whose}")):
         status, answer = someone.call("PUT", CONFIG, body)
         check = checks(someone.call("POST", CHECK, body)[1])["path-apart"]
         assert (status, check["state"]) == (400, "failed")

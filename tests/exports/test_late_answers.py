@@ -67,7 +67,7 @@ def test_a_run_waits_for_a_copy_of_the_one_before_that_nobody_answered(life: Soa
     life.lake.commit(files={"k": b"new"})
     told = at_once(life)
     assert (state(), out(life, "k")) == ("in-progress", b"old")
-    assert told[-1] == "waits for writes of a worker that is gone, or that got no answer"
+    assert told[-1] == "waiting for writes of a lost worker, or writes without an answer"
     life.carry_out()
     life.rounds(3)
     assert (state(), out(life, "k"), life.s3.given_up) == ("exported-successfully", b"new", [])
@@ -167,7 +167,7 @@ def test_a_repair_waits_though_a_status_file_was_written_since(life: Soak) -> No
     life.lake.commit(files={"k": b"new"})
     export_repair(actor=life.owner, export=export)
     life.s3.before = lambda method, bucket, key: None
-    assert at_once(life)[-1] == "waits for the last writes of the run before"
+    assert at_once(life)[-1] == "waiting for the last writes of the previous run"
     assert out(life, "k") is None
     life.carry_out()
     life.rounds()

@@ -102,7 +102,7 @@ def test_without_its_base_a_run_compares_and_says_so(life: Soak, lose: Lose, cap
     assert there(life) == {"a": b"1", "b": b"other", "c": b"4", "gone": b"3"}
     assert life.s3.asked["COPY"] - copies == 2
     assert (run_json(run)["lost_commits"], run.base) == ([base], "")
-    assert f"{base[:8]} gone from the source: compared instead" in steps_of(run)[0].note
+    assert f"{base[:8]} missing at the source: compared instead" in steps_of(run)[0].note
     assert "nobody knows any more what was brought with" in caplog.text
 
 
@@ -173,4 +173,4 @@ def test_a_head_that_is_gone_is_a_failure_that_says_so(life: Soak) -> None:
     its_metarange(life, head)
     life.rounds()
     failed, why = state()
-    assert (failed, "the commit's metadata is gone from the source" in why) == ("export-failed", True)
+    assert (failed, "the commit's metadata is gone at the source" in why) == ("export-failed", True)

@@ -112,7 +112,7 @@ def test_their_places_may_not_overlap(w: World, path: str, status_path: str, fie
 def test_nothing_is_written_where_they_came_to_overlap(w: World) -> None:
     one, partner = both(w)
     Export.objects.filter(pk=partner.pk).update(path="s3://out/latest/in")
-    with pytest.raises(Conflict, match="where another export brings files"):
+    with pytest.raises(Conflict, match="the path of another export"):
         require_apart(one)
 
 
@@ -170,7 +170,7 @@ def test_every_call_says_which_export_is_missing(lm: Deployment, api: Api, head:
     api.call("PUT", f"{BRANCHES}/main:partner/continuous-export", OTHER)
     status, told = api.call(method, f"{BRANCHES}/main/{call}", body)
     assert status == 404 and "no export is configured" in told["message"]
-    assert "list them, and write BRANCH:NAME" in told["message"]
+    assert "list them, and use BRANCH:NAME" in told["message"]
     status, told = api.call(method, f"{BRANCHES}/main:other/{call}", body)
     assert status == 404 and "no export 'other' is configured for branch 'main'" in told["message"]
     status, told = api.call(method, f"{BRANCHES}/main:no name/{call}", body)

@@ -165,7 +165,7 @@ def test_an_export_is_made_and_changed_on_the_page(lm: Deployment, olga: Client)
     typed = {"region": "us-east-1", "repository": "lake", "branch": "main", "path": "s3://bucket/latest/"}
     wrong = olga.post("/exports/new/", typed | {"path": "nowhere", "patterns": "fine\n(open"})
     assert wrong.status_code == 400 and b"nowhere" in wrong.content and b"(open" in wrong.content
-    assert b"is no RE2 pattern" in olga.post("/exports/new/", typed | {"patterns": "fine\n(open"}).content
+    assert b"is not a valid RE2 expression" in olga.post("/exports/new/", typed | {"patterns": "fine\n(open"}).content
     made = olga.post("/exports/new/", typed | {"patterns": "a/\r\n\r\nb/ ", "continuous": "on"})
     export = Export.objects.get()
     assert (made.status_code, made["Location"]) == (302, f"/exports/{export.pk}/")

@@ -118,7 +118,7 @@ def test_a_plan_that_can_not_be_made_is_a_failure_that_is_repaired(life: Soak) -
     life.set()
     life.rounds()
     assert state() == "export-failed"
-    assert "the commit's metadata is gone from the source" in Export.objects.get().error
+    assert "the commit's metadata is gone at the source" in Export.objects.get().error
     source |= files
     life.repair()
     life.rounds()

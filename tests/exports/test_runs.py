@@ -84,14 +84,14 @@ def test_what_fails_keeps_its_directories_from_having_markers(w: World) -> None:
     export = w.set(patterns=[".*"])
     w.work()
     failed, why = state(export)
-    assert (failed, "1 task failed" in why, "gone at the source" in why) == ("export-failed", True, True)
+    assert (failed, "1 task failed" in why, "missing at the source" in why) == ("export-failed", True, True)
     markers = {key for key in w.there() if key.endswith("_lakefs_success")}
     assert markers == {"x/b/_lakefs_success", "y/_lakefs_success"}  # not x/a/, x/, nor the root
     run = ExportRun.objects.get()
     assert [(bytes(one.key), one.reason) for one in run.failures.all()] == [(b"x/a/4", "gone")]
     assert not any("_MANIFEST_" in key for key in w.there("states/"))
     later = w.lake.commit(files={"x/a/4": None})
-    assert w.work(2)[-1] == "failed: waits for Repair"
+    assert w.work(2)[-1] == "failed: waiting for Repair"
     export_repair(actor=w.owner, export=export)
     w.work()
     assert state(export) == ("exported-successfully", "")
@@ -205,7 +205,7 @@ def test_a_status_that_can_not_be_written_is_told_and_keeps_nobody_waiting(w: Wo
 
 def test_a_refusal_says_that_a_repair_is_wanted(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
-        raise Denied("403 AccessDenied", hint="work goes on by itself")
+        raise Denied("403 AccessDenied", hint="continues by itself")
 
     w.lake.commit(files={"a/1": b"1"})
     monkeypatch.setattr("adapters.s3.copier.Copier.copy", refused)

@@ -176,7 +176,7 @@ def test_nothing_is_written_once_a_store_is_another_one_in_which_the_place_is_so
     life.rounds()
     export = Export.objects.get()
     assert "latest/b" not in life.s3.buckets["out"]
-    assert "where a mirror lies, overlap in the store that is configured now" in export.look_error
+    assert "the namespace of a mirror, overlap in the store configured now" in export.look_error
 
 
 def test_markers_go_first_also_where_the_same_store_has_another_address_by_now(life: Soak) -> None:
@@ -193,7 +193,7 @@ def test_markers_go_first_also_where_the_same_store_has_another_address_by_now(l
 
 
 def in_another_store(life: Soak) -> mock._patch[str]:
-    """From now on the bucket is looked for in another store, which has one of that name and nothing of ours in it."""
+    """From now on the bucket is in another store, which has one of that name and nothing of ours in it."""
     out = life.s3.buckets["out"]
     for key in [key for key in out if key not in life.watcher.foreign]:
         del out[key]
@@ -225,7 +225,7 @@ def test_a_verification_proves_nothing_of_a_store_that_it_did_not_look_at(life: 
         life.rounds()
     assert proof_of(export) is None
     asked.refresh_from_db()
-    assert (asked.outcome, asked.error) == ("outdated", "s3://out/latest is looked for in another store")
+    assert (asked.outcome, asked.error) == ("outdated", "s3://out/latest is now in another store")
 
 
 def test_a_run_does_not_end_well_in_another_store_than_it_began_in(life: Soak) -> None:
@@ -239,7 +239,7 @@ def test_a_run_does_not_end_well_in_another_store_than_it_began_in(life: Soak) -
     with in_another_store(life):
         life.rounds()
         export.refresh_from_db()
-        assert "another.store and no more" in export.error
+        assert "from aws to another.store" in export.error
         life.repair()
         life.rounds()
         assert Export.objects.get().state == "exported-successfully"
@@ -268,7 +268,7 @@ def test_a_run_writes_nothing_more_at_its_place_though_another_one_is_configured
     life.work()
     export.refresh_from_db()
     assert life.log == []
-    assert "where a mirror lies, overlap in the store that is configured now" in export.error
+    assert "the namespace of a mirror, overlap in the store configured now" in export.error
     life.repair()
     life.rounds()
     assert {key.partition("/")[0] for _, key in life.log} == {"other", "states"}
@@ -279,7 +279,7 @@ def test_no_states_are_written_where_a_mirror_lies_by_now(life: Soak) -> None:
     export = moved_under_a_run(life, "s3://out/states")
     life.rounds()
     export.refresh_from_db()
-    assert life.log == [] and "s3://out/states, where a mirror lies" in export.error
+    assert life.log == [] and "s3://out/states, the namespace of a mirror" in export.error
     life.set(status_path="s3://out/told")
     life.repair()
     life.rounds()

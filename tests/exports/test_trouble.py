@@ -278,7 +278,7 @@ def test_a_verification_whose_worker_dies_each_time_ends(life: Soak, monkeypatch
 
 def test_a_refused_task_of_spark_does_not_promise_that_it_goes_on_by_itself() -> None:
     def refused(*_: object) -> Iterator[pa.RecordBatch]:
-        raise Denied("403 AccessDenied", hint="work goes on by itself")
+        raise Denied("403 AccessDenied", hint="continues by itself")
         yield
 
     place = StoreLocation("s3://src/lake", "us-east-1")
@@ -351,7 +351,9 @@ def test_a_key_that_may_not_list_is_told_so_before_a_first_run_writes_anything(l
     life.set()
     state, error = ended(life)
     assert state == "export-failed"
-    assert error.startswith("the key may not list s3://out/latest (s3:ListBucket), and a first run looks what is there")
+    assert error.startswith(
+        "the key may not list s3://out/latest (s3:ListBucket), which a first run needs to see what is there"
+    )
     assert not any(key.startswith("latest/") for _, key in life.log)
     life.s3.before = known
     repaired(life)

@@ -292,7 +292,7 @@ def test_it_waits_for_writes_and_needs_a_success(w: World) -> None:
     w.work()
     export_verify(actor=w.owner, export=export)
     Export.objects.update(writes_until=clock.now() + timedelta(seconds=50))
-    assert "waits for the last writes" in w.work(1)[0]
+    assert "waiting for the last writes" in w.work(1)[0]
 
 
 @pytest.mark.django_db
@@ -402,7 +402,7 @@ def drifted(export: Export) -> ExportVerification:
 def test_the_api_asks_and_tells(lm: Deployment, api: Api) -> None:
     export = an_export(**DONE)
     status, told = api.call("GET", f"{BRANCH}/export-verification")
-    assert (status, "was not verified yet" in told["message"]) == (404, True)
+    assert (status, "has not been verified yet" in told["message"]) == (404, True)
     status, told = api.call("POST", f"{BRANCH}/export-verify")
     assert (status, told["outcome"], told["files"], told["ref"]) == (202, None, None, export.last_success_ref)
     assert api.call("POST", f"{BRANCH}/export-verify")[1]["id"] == told["id"]

@@ -44,7 +44,7 @@ def test_a_duty_that_is_due_is_done_and_due_again_after_its_interval(duty: Duty)
     ahead = (duty.due_at - datetime.now(UTC)).total_seconds()
     assert 50 < ahead < 61
     assert (duty.holder, duty.until, duty.failures) == ("", None, 0)
-    assert run(duty) == "not due, or in other hands"
+    assert run(duty) == "not due, or run by another worker"
 
 
 def test_a_second_worker_loses(duty: Duty) -> None:
@@ -56,7 +56,7 @@ def test_a_second_worker_loses(duty: Duty) -> None:
         return DutyOutcome("done")
 
     assert run(duty, work) == "done"
-    assert inner == ["not due, or in other hands"]
+    assert inner == ["not due, or run by another worker"]
 
 
 def test_a_wake_up_during_the_work_makes_it_due_again_at_once(duty: Duty, sent: mock.Mock) -> None:

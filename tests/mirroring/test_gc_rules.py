@@ -55,7 +55,7 @@ def test_rules_of_its_own_are_told_with_what_to_do(lm: Deployment, mirror: Mirro
     lm.eu.gc[NAMESPACE] = OTHERS
     warning = told(lm).own_rules
     assert "of its own (7 days; those of lake: 21 days, main 28 days)" in warning
-    assert f"a run over {NAMESPACE}" in warning and "write those of lake again" in warning
+    assert f"a run over {NAMESPACE}" in warning and "save those of lake again" in warning
     del lm.us.gc[SOURCE]
     assert f"delete {NAMESPACE}/_lakefs/retention/gc/rules/config.json" in told(lm).own_rules
     lm.us.gc[SOURCE] = OTHERS

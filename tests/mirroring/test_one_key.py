@@ -109,7 +109,7 @@ def test_106_no_page_is_up_to_date_while_a_head_can_not_be_read(lm: Deployment, 
             lm.work(2)
         status = mirror_status(Mirror.objects.get())
         assert (status.state, status.reason_code) == ("damaged", "damaged")
-        assert "fails to give this one" in Blocker.objects.get().detail
+        assert "fails on this one" in Blocker.objects.get().detail
         lm.eu_store.refused.clear()
         lm.eu_store.unreadable.clear()
         lm.work(4)

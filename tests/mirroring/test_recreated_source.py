@@ -128,7 +128,7 @@ def test_128_a_source_that_could_not_be_read_yet_is_known_by_its_heads(lm: Deplo
         lm.work(3)
         assert (lm.head(), Repository.objects.get().commits.count()) == ("", 0)
         assert mirror_status(Mirror.objects.get()).state == State.RETRYING
-        assert "a second look will tell" in Repository.objects.get().look_error
+        assert "a second check will show" in Repository.objects.get().look_error
     lm.work(1)
     assert mirror_status(Mirror.objects.get()).state == State.FROZEN
 
@@ -183,7 +183,7 @@ def test_118_other_branches_go_on_while_a_history_of_its_own_waits(lm: Deploymen
     assert (lm.head(), lm.head("orphan")) == (new, "")
     assert mirror_status(Mirror.objects.get()).state == State.RETRYING
     assert SourceBranch.objects.get(name="orphan").unread_head == orphan
-    assert "a second look will tell" in Repository.objects.get().look_error
+    assert "a second check will show" in Repository.objects.get().look_error
     age_roots(seconds=11)
     lm.work(2)
     assert (lm.head("orphan"), mirror_status(Mirror.objects.get()).state) == (orphan, State.UP_TO_DATE)

@@ -425,7 +425,7 @@ def test_32_a_second_worker_finds_the_duty_in_other_hands(lm: Deployment, a: str
     duty = Duty.objects.get(kind="promote")
     Duty.objects.filter(pk=duty.pk).update(due_at=Now())
     assert Duty.objects.claim(duty.pk, holder="worker-1", lease=60, interval=60)
-    assert "other hands" in lm.run(duty.pk, holder="worker-2")
+    assert "run by another worker" in lm.run(duty.pk, holder="worker-2")
 
 
 # --- tampering --------------------------------------------------------------------------------------------------------
@@ -629,7 +629,7 @@ def test_25_while_a_server_loses_the_repository_nothing_is_taken_for_moved(lm: D
     there(lm).branches.clear()
     lm.work()
     assert (history(), lm.head()) == (before, "")
-    assert "not taken for a look" in Duty.objects.get(kind="promote").outcome
+    assert "this answer is ignored" in Duty.objects.get(kind="promote").outcome
     there(lm).branches.update(branches)
     lm.work()
     assert read().state is State.UP_TO_DATE

@@ -457,5 +457,5 @@ def test_a_branch_that_is_made_anew_may_be_hidden_then(lm: Deployment) -> None:
 def test_a_plain_list_without_the_default_branch_hides_nothing(lm: Deployment) -> None:
     """A source that is just being deleted answers with no branches for some seconds."""
     lm.lake.repository.hidden.add("main")
-    assert "gave no branch main" in run(lm, "manage", "sense")
+    assert "returned no branch main" in run(lm, "manage", "sense")
     assert not SourceBranch.objects.exists()

@@ -357,7 +357,7 @@ def _archive(now: datetime) -> Mirror:
         ["main"],
         state=Mirror.State.STOPPED,
         reason_code="failed-over",
-        reason="the repository archive-eu in eu-west-1 became writable: nothing is forced on it any more",
+        reason="the repository archive-eu in eu-west-1 became writable: nothing is changed there",
     )
 
 
@@ -452,7 +452,12 @@ def make_installation(region: str = "mars-1") -> Installation:
     row.save()
     checks = [
         {"id": "lakefs-reachable", "state": "ok", "message": "The lakeFS of mars-1 answers", "fix": ""},
-        {"id": "store-versioning", "state": "failed", "message": "mars keeps no versions", "fix": "Switch it on"},
+        {
+            "id": "store-versioning",
+            "state": "failed",
+            "message": "Versioning of mars is not enabled",
+            "fix": "Enable it",
+        },
     ]
     InstallationTest.objects.create(
         region=region, tested_at=clock.now(), reachable=True, lakefs_version="1.84.0", checks=checks

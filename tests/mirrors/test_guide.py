@@ -92,7 +92,7 @@ def test_every_state_of_an_export_has_a_row() -> None:
 
 @pytest.mark.parametrize("reason", failure_reasons.Reason)
 def test_every_reason_of_a_file_that_failed_has_a_row_with_its_words(reason: failure_reasons.Reason) -> None:
-    title = "Files that an export could not bring"
+    title = "Files that an export could not copy"
     assert has(title, reason)
     assert failure_reasons.reason_words(reason) in rows(title, 2)
 

@@ -237,7 +237,7 @@ def test_a_worker_that_dies_in_a_delivery_loses_none(
     assert {len(ids) for ids in ids_of(told)} == {taken}
     for seconds in (10, 20):
         looks.at(seconds, seen())
-    assert {lm.run(duty, "worker-2") for duty in duties} == {"not due, or in other hands"}
+    assert {lm.run(duty, "worker-2") for duty in duties} == {"not due, or run by another worker"}
     pass_time(LEASE_SECONDS + 1)
     for _ in range(3):
         said = [lm.run(duty, "worker-2") for duty in duties]

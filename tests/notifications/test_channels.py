@@ -56,12 +56,12 @@ def test_one_is_created_and_shown_without_its_secrets(admin: Api) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("name", "a b", "no name of a channel"),
+        ("name", "a b", "not a valid channel name"),
         ("name", "new", "not 'new'"),
         ("url", "", "may not be blank"),
-        ("url", "ftp://x/y", "no address of a webhook"),
-        ("url", "https://olga:pw@x/y", "no name, password"),
-        ("url", "https://x:port/y", "no address of a webhook"),
+        ("url", "ftp://x/y", "not the address of a webhook"),
+        ("url", "https://olga:pw@x/y", "not contain a name, password"),
+        ("url", "https://x:port/y", "not the address of a webhook"),
         ("signing_secret", "short", "16 to 200"),
         ("kind", "pigeon", "not a valid choice"),
     ],
@@ -174,7 +174,7 @@ def test_by_page_one_is_created_tested_edited_and_deleted(lm: Deployment, olga: 
 
 def test_a_wrong_form_says_what_is_wrong_and_shows_no_secret(olga: Client) -> None:
     answer = olga.post(f"{PAGES}/new/", {"name": "a b", "url": "ftp://t0ken", "signing_secret": SECRET} | RULE)
-    assert answer.status_code == 400 and "is no name of a channel" in text(answer)
+    assert answer.status_code == 400 and "is not a valid channel name" in text(answer)
     assert b"t0ken" not in answer.content and SECRET.encode() not in answer.content
 
 

@@ -155,7 +155,7 @@ def test_the_duty_of_a_channel_that_was_deleted_goes(lm: Deployment, channel: Ch
     delivery.look_round()
     duty = Duty.objects.get(kind=delivery.DUTY)
     channel.delete()
-    assert lm.run(duty.pk) == "there is no such channel any more" and not Duty.objects.filter(pk=duty.pk).exists()
+    assert lm.run(duty.pk) == "this channel no longer exists" and not Duty.objects.filter(pk=duty.pk).exists()
 
 
 def test_redirects_are_not_followed(lm: Deployment, channel: Channel, there: Receiver, looks: Rounds) -> None:
@@ -169,7 +169,7 @@ def test_an_address_of_a_private_network_is_not_called(
 ) -> None:
     tell(private_addresses=False)
     looks.at(0, seen(DAMAGED))
-    assert "an address of a private network. Give an address of the internet" in sent(lm, channel)
+    assert "an address of a private network. Use a public address" in sent(lm, channel)
     assert not there.ids and Delivery.objects.get().state == "waiting"
 
 

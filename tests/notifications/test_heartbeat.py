@@ -39,7 +39,7 @@ def test_the_url_is_asked_for_while_all_is_at_work(lm: Deployment, there: Receiv
 
 def test_not_without_a_controller(lm: Deployment, there: Receiver) -> None:
     Announced.objects.update(seen_at=clock.now() - timedelta(minutes=2))
-    assert beat(lm) == "not sent: the controller was not heard of for a minute" and not there.asked
+    assert beat(lm) == "not sent: the controller has not reported for a minute" and not there.asked
 
 
 def test_not_while_the_spark_queue_has_no_worker(lm: Deployment, there: Receiver, head: str) -> None:
@@ -59,7 +59,7 @@ def test_another_deployment_s_queue_is_its_own_heartbeat_s(lm: Deployment, there
 
 def test_not_while_nobody_looks_for_what_is_wrong(lm: Deployment, there: Receiver) -> None:
     Duty.objects.filter(kind=rounds.DUTY).update(succeeded_at=clock.now() - timedelta(minutes=3))
-    assert "nobody has looked for what is wrong" in beat(lm) and not there.asked
+    assert "alerts have not been evaluated" in beat(lm) and not there.asked
 
 
 def test_that_it_was_not_taken_is_noted(lm: Deployment, there: Receiver) -> None:

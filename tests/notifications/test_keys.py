@@ -111,7 +111,7 @@ def test_it_is_over_when_the_key_has_ended(lm: Deployment, teammate: User, looks
     words = {
         "disabled": f"The access key {key.key_id} is disabled.",
         "expired": f"The access key {key.key_id} has expired.",
-        "deleted": f"Access key {key.key_id} is not there any more.",
+        "deleted": f"Access key {key.key_id} no longer exists.",
         "user": f"{teammate.username.capitalize()} is disabled.",
     }
     assert {alert.closing for alert in Alert.objects.all()} == {words[ends]}

@@ -105,7 +105,7 @@ def test_mail_that_can_not_be_is_refused_by_its_field(
         ("syslog://", "would reach this machine itself"),
         ("WINDOWS://x", "would reach this machine itself"),
         ("file:///etc/passwd", "would reach this machine itself"),
-        ("nosuch-service://a/b", "Apprise does not take this URL"),
+        ("nosuch-service://a/b", "Apprise does not accept this URL"),
     ],
 )
 def test_an_apprise_url_that_can_not_be_is_refused(admin: Api, url: str, words: str) -> None:

@@ -79,7 +79,7 @@ def test_a_user_is_made_gets_rights_loses_them_and_goes(olga: Client, owner: Use
 def test_a_wrong_name_stands_beside_its_field_and_the_last_administrator_stays(olga: Client) -> None:
     answer = olga.post("/access/new-user/", {"username": "a b"})
     assert answer.status_code == 400 and 'id="id_username_error"' in text(answer)
-    assert "nobody would be left who can administer access" in text(
+    assert "no one would be left who can administer access" in text(
         olga.post("/access/users/olga/disable/", follow=True)
     )
     assert User.objects.get(username="olga").is_active
@@ -155,7 +155,7 @@ def rows(*statements: tuple[str, str, str], **more: str) -> dict[str, Any]:
 
 def test_a_policy_is_made_of_a_template_whose_blanks_are_filled(olga: Client) -> None:
     wrong = olga.get("/access/new-policy/", BLANKS | {"namespace": "here"})
-    assert wrong.status_code == 400 and "is no storage namespace" in text(wrong)
+    assert wrong.status_code == 400 and "is not a storage namespace" in text(wrong)
     document = TEMPLATES["replicator-for"].fill(BLANKS)
     typed = {"mode": "json", "text": pretty(document)}
     assert "Replicator-lake-eu" in text(olga.get("/access/new-policy/", BLANKS | {"as": "json"}))
@@ -234,5 +234,5 @@ def test_who_may_not_list_sees_only_their_own(client: Client, teammate: User) ->
 
 def test_a_question_that_is_none_is_told_beside_its_field(olga: Client) -> None:
     answer = olga.get("/access/simulate/?action=nix&arn=*")
-    assert answer.status_code == 400 and "&#x27;nix&#x27; is no action" in text(answer)
+    assert answer.status_code == 400 and "&#x27;nix&#x27; is not an action" in text(answer)
     assert olga.get("/access/simulate/?user=nobody").status_code == 404

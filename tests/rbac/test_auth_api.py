@@ -125,9 +125,9 @@ def test_everybody_may_ask_who_they_are(outsider: User) -> None:
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        (ALLOW | {"action": ["fs:Read Me"]}, "line 5: action of statement 2: 'fs:Read Me' is no action"),
+        (ALLOW | {"action": ["fs:Read Me"]}, "line 5: action of statement 2: 'fs:Read Me' is not an action"),
         (ALLOW | {"effect": "Allow"}, "line 5: effect of statement 2 must be 'allow' or 'deny', not \"Allow\""),
-        (ALLOW | {"resource": "arn:aws:s3"}, "line 5: resource of statement 2: 'arn:aws:s3' is no ARN. Write *"),
+        (ALLOW | {"resource": "arn:aws:s3"}, "line 5: resource of statement 2: 'arn:aws:s3' is not an ARN. Use *"),
         (ALLOW | {"condition": {}}, "line 5: statement 2 has an unknown field 'condition'"),
         ([], "line 5: statement 2 must be a JSON object"),
     ],
@@ -147,7 +147,7 @@ def test_a_wrong_statement_is_named_with_its_line_and_field(admin: Api, statemen
     [
         ("users", {}, "id"),
         ("users", {"id": "a b"}, "id: Use letters"),
-        ("users", {"id": "ann", "invite_user": True}, "invite_user: nobody is invited"),
+        ("users", {"id": "ann", "invite_user": True}, "invite_user: invitations by email"),
         ("users", {"id": "ann", "is_active": True}, "is_active: is not a field here"),
         ("users", {"id": "ann", "password": "password"}, "This password is too common"),
         ("users", {"id": "ann", "email": "x"}, "email"),
@@ -155,7 +155,7 @@ def test_a_wrong_statement_is_named_with_its_line_and_field(admin: Api, statemen
         ("policies", {"id": "P"}, "statement must be a list"),
         ("policies", {"id": "a/b", "statement": [ALLOW]}, "the policy needs an id"),
         ("policies", policy("P") | {"acl": {}}, "policy has an unknown field 'acl'"),
-        ("users/olga/credentials", {"expires_at": "2001-01-01T00:00:00Z"}, "a new key can't have expired already"),
+        ("users/olga/credentials", {"expires_at": "2001-01-01T00:00:00Z"}, "a new key can't expire in the past"),
         ("users/olga/credentials", {"access_key_id": "AKIAMINE"}, "access_key_id: is not a field here"),
     ],
 )
@@ -176,7 +176,7 @@ def test_a_user_is_changed_all_or_nothing(admin: Api, owner: User, outsider: Use
     assert (status, told["email"], told["friendly_name"], told["is_active"]) == (200, "otto@example.org", "Otto", False)
     assert not User.objects.get(username="otto").has_usable_password()
     status, told = admin.call("PATCH", f"{AUTH}/users/olga", {"friendly_name": "Boss", "is_active": False})
-    assert (status, "First make somebody else" in told["message"]) == (409, True)
+    assert (status, "Make somebody else an administrator first" in told["message"]) == (409, True)
     assert User.objects.get(username="olga").friendly_name == ""
     assert admin.call("PATCH", f"{AUTH}/users/otto", {"id": "root"})[0] == 400
 

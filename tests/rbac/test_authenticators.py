@@ -90,9 +90,9 @@ def test_a_wrong_secret_an_unknown_key_and_a_strange_policy_open_nothing(there: 
     assert ask("KEYOFANN").status_code == 403
     says(there, name="no name: of ours")
     there.answers["/api/v1/auth/users/no%20name%3A%20of%20ours/policies"] = 200, {"results": []}
-    assert "can't be a name here" in ask("KEYOFANN").json()["message"]
+    assert "not a valid user name here" in ask("KEYOFANN").json()["message"]
     says(there, name="Ann")
-    assert "in other letters" in ask("KEYOFANN").json()["message"]
+    assert "in different letter case" in ask("KEYOFANN").json()["message"]
 
 
 @pytest.mark.parametrize("answer", [(500, {}), (401, {}), (302, {}), (200, None), (200, []), (200, {"user_name": "x"})])

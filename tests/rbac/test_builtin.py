@@ -173,7 +173,7 @@ def test_a_policy_that_people_edited_stays_as_it_is(
     edited = operators.statement
     [old] = old_policies()
     assert old.edited and old.lacks == ("fs:AcknowledgeAlert", "fs:ManageMaintenance")
-    assert "it was edited, so it stays as it is" in old.sentence
+    assert "it was edited, so it is not updated automatically" in old.sentence
     client.force_login(owner)
     page = client.get("/access/policies/").content.decode()
     assert "was edited here" in page and "/access/update-policies/" not in page

@@ -32,7 +32,7 @@ TYPED = {
     "exclude": "",
     "tags": "on",
 }
-KEPT = "What you typed before you signed in is here again"
+KEPT = "What you typed before you signed in has been restored"
 
 
 @pytest.fixture

@@ -160,7 +160,7 @@ def test_a_request_that_died_is_not_done_again_by_itself(olga: Client, lm: Deplo
     KeyedCall.objects.update(status=None, answer=None)
     answer = post(olga, SYNC)
     assert (answer.status_code, answer["Retry-After"]) == (409, "1")
-    assert "carried out since 20" in answer.json()["message"]
+    assert "in progress since 20" in answer.json()["message"]
 
 
 def test_after_a_day_a_key_means_nothing(olga: Client, lm: Deployment) -> None:

@@ -116,7 +116,7 @@ def test_a_user_made_here_is_never_taken_over(there: Elsewhere, tell: Tell, owne
     for _ in range(2):
         refused = ask("LAKEFSKEY", path=USER)
         assert refused.status_code == 403
-        assert "can't come in" in refused.json()["message"]
+        assert "can't sign in" in refused.json()["message"]
     local.refresh_from_db()
     assert local.lakefs_region == ""
 

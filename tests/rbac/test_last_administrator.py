@@ -57,7 +57,9 @@ CHANGES: dict[str, Callable[[User], Any]] = {
 def test_what_would_leave_nobody_is_refused_and_undone(owner: User, teammate: User, change: Any) -> None:
     deny()
     events = AuditEvent.objects.count()
-    with pytest.raises(Conflict, match=r"nobody would be left .* olga can now.* First make somebody else"):
+    with pytest.raises(
+        Conflict, match=r"no one would be left .* olga can now.* Make somebody else an administrator first"
+    ):
         change(owner)
     assert services.administrator() == owner
     assert AuditEvent.objects.filter(action__startswith="auth:").count() - events in (0, 1)  # 1: `deny` itself again
@@ -76,7 +78,7 @@ def test_with_another_administrator_it_is_done(owner: User, change: Any) -> None
 def test_the_last_key_of_an_administrator_without_a_password_stays(owner: User, end: Any) -> None:
     issued = services.key_create(**SYSTEM, user=owner)
     services.user_set_password(**SYSTEM, user=owner, password="")
-    with pytest.raises(Conflict, match="nobody would be left"):
+    with pytest.raises(Conflict, match="no one would be left"):
         end(**SYSTEM, key=issued.key)
     successor = services.key_rotate(**SYSTEM, key=issued.key, overlap=timedelta(0))
     end(**SYSTEM, key=issued.key)
@@ -130,5 +132,5 @@ def test_of_two_who_disable_each_other_at_once_one_stays() -> None:
         second.join(timeout=0.5)
         assert second.is_alive(), "it waits in line"
     second.join(timeout=10)
-    assert "nobody would be left" in str(answers[0])
+    assert "no one would be left" in str(answers[0])
     assert services.administrator() == olga

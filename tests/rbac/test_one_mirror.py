@@ -121,7 +121,7 @@ def mirror_url(source: str, name: str) -> str:
 def test_the_refusal_names_both_rights_that_would_do(lara: User, company: dict[str, Mirror]) -> None:
     _, answer = Api(lara).call("GET", mirror_url("confidential", "hidden-eu"))
     assert "may not fs:ListRepositories on *" in answer["message"]
-    assert "fs:ReadRepository on arn:lakefs:fs:::repository/hidden-eu would do as well" in answer["message"]
+    assert "fs:ReadRepository on arn:lakefs:fs:::repository/hidden-eu would also be enough" in answer["message"]
 
 
 def test_it_is_run_by_the_right_on_itself_and_the_audit_has_that_right(lara: User, company: dict[str, Mirror]) -> None:

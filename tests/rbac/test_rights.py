@@ -186,7 +186,7 @@ def test_a_403_page_says_why_and_who_can_grant_it(client: Client, owner: User, a
     client.force_login(ann)
     told = " ".join(client.post("/mirrors/lake-eu/sync/").content.decode().split())
     assert "Statement 1 of <strong>not-the-lake</strong>, attached directly" in told
-    assert "A denial overrides" in told
+    assert "A deny overrides" in told
 
 
 def test_where_nobody_can_grant_it_the_page_says_who_makes_an_administrator(client: Client, outsider: User) -> None:

@@ -50,7 +50,7 @@ def test_people_get_a_page_that_loads_itself_again(client: Client, path: str) ->
     assert (answer.status_code, answer["Retry-After"], answer["Refresh"]) == (503, "3", "3")
     page = answer.content.decode()
     assert "The database is being prepared for this version of LakeMirror" in page
-    assert "side of a connection" not in page and 'href="/static/lakemirror.css"' in page
+    assert "that LakeMirror depends on" not in page and 'href="/static/lakemirror.css"' in page
 
 
 @pytest.mark.usefixtures("missing")
@@ -98,6 +98,6 @@ def test_a_database_that_is_away_is_told_by_what_needs_it(
     missing[0] = DatabaseError("no route")
     assert client.get("/login/").status_code == 200, "needs nothing of it"
     answer = client.get("/readyz")
-    told = "the database doesn't answer; the log of this process says why"
+    told = "the database doesn't answer; see the log of this process"
     assert (answer.status_code, answer.json()["message"]) == (503, told)
     assert "the database doesn't answer: no route" in caplog.text

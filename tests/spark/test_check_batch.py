@@ -175,7 +175,7 @@ def test_encryption_is_told_in_the_range_s_row(store: S3Double, settings: CheckS
     for one in members:
         store.claim(PREFIX + one.address, Thing(10, "f" * 32, headers={"x-amz-server-side-encryption": "aws:kms"}))
     row = range_row([(arrive_range(store, members), [])], with_source(settings))
-    told = f"{count} of its objects: compared by size, for encryption changed the ETag"
+    told = f"{count} of its objects: compared by size, because encryption changed the ETag"
     assert (row["problems"], row["detail"]) == (0, told)
 
 

@@ -161,7 +161,7 @@ def test_a_body_that_is_no_object_has_no_field_to_name(owner_there: Client, real
 
 def test_a_text_that_no_database_takes_is_told_by_its_path(owner_there: Client, real: dict[str, Any]) -> None:
     told = refused(owner_there, real, _waive(), body=b'{"commits": ["a", "b\\u0000"], "reason": "r"}')
-    assert told == {"message": "commits.1: a text in the body has a NUL character", "field": "commits.1"}
+    assert told == {"message": "commits.1: a text in the body contains a NUL character", "field": "commits.1"}
     for value in ({"a": {"\0": 1}}, {"a": {"b\ud800": ["c"]}}):
         with pytest.raises(Invalid) as caught:
             require_text(value)

@@ -112,8 +112,8 @@ def state_as(value: State, word: str) -> SafeString:
 
 
 CHECKED = {
-    CheckOutcome.OK: ("good", "check", "In order"),
-    CheckOutcome.WARNING: ("warn", "hand", "Look"),
+    CheckOutcome.OK: ("good", "check", "Passed"),
+    CheckOutcome.WARNING: ("warn", "hand", "Warning"),
     CheckOutcome.FAILED: ("bad", "cross", "Failed"),
     CheckOutcome.UNKNOWN: ("quiet", "question", "Unknown"),
 }

@@ -17,16 +17,18 @@ from core.errors import Invalid
 
 
 class Command(PlainCommand):
-    help = "Verify the audit's chain, or a file of sealed events; seal what is old. See docs/audit.md."
+    help = "Verify the audit chain or a file of sealed events; seal old events. See docs/audit.md."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, parser_class=ArgumentParser)
         verify = verbs.add_parser("verify", help="exit with 1 and name the first event that is wrong or missing")
         verify.add_argument("file", nargs="?", type=Path, help="a file of sealed events, in place of the database")
-        verify.add_argument("--head", default="", help="NUMBER:DIGEST as this printed it before: must still hold")
-        seal = verbs.add_parser("seal", help="move what is old into a file")
+        verify.add_argument(
+            "--head", default="", help="NUMBER:DIGEST as printed by an earlier run, which must still match"
+        )
+        seal = verbs.add_parser("seal", help="move old events into a file")
         seal.add_argument("--before", required=True, help="events older than this: 2026-01-31, or a time in UTC")
-        seal.add_argument("--out", required=True, type=Path, help="the file, which must not be there yet")
+        seal.add_argument("--out", required=True, type=Path, help="the file, which must not exist yet")
 
     def run(self, **options: Any) -> None:
         """Do the verb."""
@@ -45,7 +47,7 @@ class Command(PlainCommand):
         if start.number:
             self.stdout.write(f"events up to {start.number} are sealed")
         if not db_triggers.is_installed():
-            self.stdout.write("note: the database does not refuse changes by itself; run manage.py migrate")
+            self.stdout.write("note: the database does not refuse changes itself; run manage.py migrate")
 
     def verify_file(self, path: Path, noted: ChainPosition | None) -> None:
         """A sealed file: by itself, and against the checkpoint."""
@@ -60,7 +62,7 @@ class Command(PlainCommand):
             self.stderr.write(f"broken: {result.wrong}")
             self.stderr.write(f"whole up to {result.place}")
             sys.exit(1)
-        self.stdout.write(f"whole up to event {result.place.number}")
+        self.stdout.write(f"verified up to event {result.place.number}")
         self.stdout.write(f"head {result.place}")
 
     def seal(self, before: str, out: Path) -> None:
@@ -79,5 +81,5 @@ def _place(given: str) -> ChainPosition | None:
         return None
     match = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", given)
     if not match:
-        raise Invalid(f"'{given[:100]}' is no head: write NUMBER:DIGEST as audit verify printed it", field="head")
+        raise Invalid(f"'{given[:100]}' is not valid: use NUMBER:DIGEST as audit verify printed it", field="head")
     return ChainPosition(int(match[1]), match[2])

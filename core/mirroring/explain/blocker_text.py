@@ -89,8 +89,8 @@ _REASONS = {
     ),
     "unreadable": _Reason(
         "can't be read",
-        "is refused by the store of {region}, which gives others",
-        "are refused by the store of {region}, which gives others",
+        "can't be read in {region}, whose store returns other objects",
+        "can't be read in {region}, whose store returns other objects",
         "Grant the access key of {region} s3:GetObject on it, and if it is encrypted kms:Decrypt on its KMS key",
     ),
     "imported": _Reason(
@@ -224,9 +224,9 @@ def _unknown(thing: Thing) -> _Reason:
 
 
 def _waived(commit: CommitFacts, waived: Waived) -> Lack:
-    words = f" was waived by {waived.by} ({waived.reason}), so it is never shown as a head"
+    words = f" was waived by {waived.by} ({waived.reason}), so no branch moves to it"
     clause = say(short(commit.commit_id), words)
-    advice = sentence("withdraw the waiver if it can be read, or let the branch move on at the source")
+    advice = sentence("withdraw the waiver if it can be read, or move the branch on at the source")
     return Lack("commit_waived", say(short(commit.commit_id), " is waived"), clause, advice)
 
 

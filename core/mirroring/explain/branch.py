@@ -105,22 +105,24 @@ def _tampered(case: _Case) -> Verdict | None:
     branch, region = case.branch, case.mirror.region
     if branch.uncommitted:
         phrase = sentences(
-            sentence("somebody wrote to ", name(branch.name), f" in {region} by force, and readers see it"),
+            sentence("somebody wrote to ", name(branch.name), f" in {region} without a commit, and readers see it"),
             say("Undo the uncommitted changes here, or reset the branch there."),
         )
         return Verdict(State.TAMPERED, "uncommitted_change", phrase, say("uncommitted change at the mirror"))
     if not branch.stray:
         return None
     phrase = sentences(
-        sentence(name(branch.name), f" is only in {region}; this mirror did not make it"),
-        say("Delete it there, or make it at the source."),
+        sentence(name(branch.name), f" exists only in {region}; this mirror did not create it"),
+        say("Delete it there, or create it at the source."),
     )
     if branch.source_head:
         phrase = sentences(
-            sentence("somebody made ", name(branch.name), f" in {region} before this mirror did, and readers see it"),
-            sentence("it is moved to the source's as soon as a commit of that is complete"),
+            sentence(
+                "somebody created ", name(branch.name), f" in {region} before this mirror did, and readers see it"
+            ),
+            sentence("it moves to the source's head as soon as a commit of the source is complete"),
         )
-    return Verdict(State.TAMPERED, "stray_branch", phrase, say("not made by this mirror"))
+    return Verdict(State.TAMPERED, "stray_branch", phrase, say("not created by this mirror"))
 
 
 def _unselected(case: _Case) -> Verdict | None:
@@ -163,7 +165,7 @@ def _moved(case: _Case) -> Verdict | None:
     )
     phrase = sentences(
         sentence(name(branch.name), what, ", not where this mirror left it"),
-        sentence("it is put back as soon as that can be done"),
+        sentence("it is put back as soon as possible"),
         _last_failure(case),
     )
     return Verdict(State.TAMPERED, "moved_at_the_mirror", phrase, say("not where this mirror left it"))
@@ -183,7 +185,7 @@ def _unproven(case: _Case) -> Verdict | None:
     worst = min(branch.standing_needs, key=lambda commit: not commit.hopeless, default=None)
     if worst is None:
         phrase = sentences(
-            sentence(name(branch.name), " shows ", head, f" in {region}, which is not proven complete there now"),
+            sentence(name(branch.name), " shows ", head, f" in {region}, which is not known to be complete there now"),
             say("It is being validated; until then readers may find something missing."),
         )
         return Verdict(State.UNPROVEN, "head_not_proven", phrase, say("head is being validated"))
@@ -267,7 +269,7 @@ def _unread(case: _Case) -> Verdict | None:
     head = code(case.branch.source_head[:SHORT_ID])  # there is no page of it to lead to
     phrase = sentences(
         sentence(_behind(case), ": the source is at ", head, ", whose history can't be read"),
-        tell_unreachable(case.mirror) if case.mirror.look_error else say("It is tried again."),
+        tell_unreachable(case.mirror) if case.mirror.look_error else say("Retrying."),
     )
     return Verdict(State.RETRYING, "source_unreadable", phrase, say("history unreadable"))
 

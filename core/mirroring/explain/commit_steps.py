@@ -91,7 +91,7 @@ def _note(commit: CommitFacts | None, stage: Stage, region: str, source_region: 
     if commit and commit.in_trouble:
         return describe_lack(commit, region=region, source_region=source_region).brief
     if stage is Stage.GONE:
-        return say("gone at both sides")
+        return say("missing on both sides")
     if commit and commit.data == "complete" and not commit.history:
         return say("waits for its ancestors")
     return say({Stage.READY: "about to be promoted", Stage.CHECKING: "being validated"}.get(stage, ""))

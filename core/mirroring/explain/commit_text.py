@@ -8,7 +8,7 @@ from core.mirroring.explain.blocker_text import describe_lack
 from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import CommitFacts
 from core.mirroring.states import Stage
-from core.text.phrases import Phrase, name, say, sentence, sentences
+from core.text.phrases import Phrase, count, name, say, sentence, sentences
 
 SETTLED = (Stage.HEAD, Stage.PAST)
 
@@ -30,10 +30,12 @@ def explain_commit(
     if stage in SETTLED:
         return sentences(sentence(*_where(commit, heads, region)), sentence(_how_much(commit, region)))
     if stage is Stage.READY:
-        phrase = sentence(f"all of it is in {region} and was checked; its branch moves to it in the next round")
+        phrase = sentence(
+            f"all of it has arrived in {region} and has been validated; its branch is about to move to it"
+        )
     elif stage is Stage.GONE and not commit.things:
-        lost = sentence("some of it is gone at both sides, so no branch can point to it")
-        phrase = sentences(lost, sentence(f"bring it back in {source_region}, or let the branch move on at the source"))
+        lost = sentence("part of it is missing on both sides, so no branch can move to it")
+        phrase = sentences(lost, sentence(f"restore it in {source_region}, or move the branch on at the source"))
     elif needs:
         phrase = _waiting(commit, needs, stage, region, source_region)
     else:
@@ -47,22 +49,22 @@ def _where(commit: CommitFacts, heads: Sequence[str], region: str) -> tuple[Phra
         points = "point" if others else "points"
         return name(heads[0]), f"{others} {points} to it in {region}"
     if commit.promoted_at:
-        return (f"a branch pointed to it in {region}, and went on to another commit",)
+        return (f"a branch pointed to it in {region} and has moved on",)
     if commit.superseded_at:
-        return (f"its branch in {region} went past it, to a newer commit",)
-    return (f"no branch waits to point to it in {region}",)
+        return (f"its branch in {region} skipped it and moved to a newer commit",)
+    return (f"no branch in {region} is waiting for it",)
 
 
 def _how_much(commit: CommitFacts, region: str) -> str:
     """What of it is there. It is not said again what later checks found: regions and blockers tell that."""
     if commit.data == "complete":
-        return f"all of it has arrived in {region} and was checked"
+        return f"all of it has arrived in {region} and has been validated"
     if commit.data == "unchecked":
-        return f"its record is in {region}; its objects were not checked, as this mirror wants of history only records"
+        return f"its record is in {region}; its objects are not validated, since this mirror validates only heads"
     return {
-        "gone": "some of it is gone at both sides, so it can't be read whole",
-        "waiting": "not all of its data has arrived",
-    }.get(commit.data, "its data was not looked for yet")
+        "gone": "part of it is missing on both sides, so it can't be read in full",
+        "waiting": "some of its data has not arrived",
+    }.get(commit.data, "none of its data has been validated yet")
 
 
 def _waiting(
@@ -72,20 +74,23 @@ def _waiting(
     worst = min(needs, key=lambda need: not need.hopeless)
     lack = describe_lack(worst, region=region, source_region=source_region)
     itself = worst.commit_id == commit.commit_id
-    begins = say() if itself else say("it waits for what it descends from: ")
+    begins = say() if itself else say("it waits for a commit that it descends from: ")
     advised = worst.hopeless or stage is Stage.BLOCKED
     others = len(needs) - 1
-    more = sentence(f"{others} more of the commits it needs wait too") if others else say()
+    waiting = count(others, "other commit that it needs is", "other commits that it needs are")
+    more = sentence(f"{waiting} waiting too") if others else say()
     return sentences(sentence(begins, lack.clause), lack.advice if advised else say(), more)
 
 
 def _on_its_way(commit: CommitFacts, stage: Stage, region: str) -> Phrase:
     if commit.record == "pending":
-        return sentence("its record is not copied yet")
+        return sentence("its record has not been copied yet")
     if commit.data == "complete":
-        return sentence(f"all of it is in {region} and was checked; it waits for what it descends from")
+        return sentence(
+            f"all of it has arrived in {region} and has been validated; it waits for commits that it descends from"
+        )
     if commit.metadata_at:
-        return sentence(f"its metadata is in {region}; its objects are being looked for")
+        return sentence(f"its metadata has arrived in {region}; its objects are being checked")
     if stage is Stage.CHECKING:
-        return sentence(f"its record is copied; it is being looked for in {region}")
-    return sentence(f"its record is copied; its metadata has not been found in {region} yet")
+        return sentence(f"its record has been copied; it is being checked in {region}")
+    return sentence(f"its record has been copied; its metadata has not arrived in {region} yet")

@@ -64,7 +64,7 @@ def _side_json(side: RulesRead) -> dict[str, Any]:
 
 
 def both_of(kept: Mapping[str, Any] | None) -> BothRules | None:
-    """What `rules_json` has kept; None where nobody has looked yet."""
+    """What `rules_json` has kept; None where not read yet."""
     return BothRules(_side_of(kept["source"]), _side_of(kept["mirror"])) if kept else None
 
 
@@ -95,7 +95,7 @@ def say_own_rules(both: BothRules, *, name: str, source: str, namespace: str) ->
     return (
         f"the repository {name} has garbage-collection rules of its own ({retention(both.own)}; those of {source}: "
         f"{retention(both.source.rules)}). Garbage collection must run at the source alone: a run over {namespace}, "
-        "through a writable repository there, would delete objects that no commit names there yet, and that "
+        "through a writable repository there, would delete objects that no commit there refers to yet and that "
         "replication does not send again"
     )
 
@@ -106,14 +106,14 @@ def own_rules_advice(both: BothRules, *, source: str, namespace: str) -> str:
 
 
 _ADVICE = (
-    "If they were changed at the source a moment ago, wait until they have arrived. Else find out who set them, delete "
-    "every other repository over that place, and "
+    "If they were just changed at the source, wait until they have arrived. Otherwise find out who set them, delete "
+    "every other repository in that namespace, and "
 )
 
 
 def _away(both: BothRules, source: str, namespace: str) -> str:
     if both.source.rules:
-        return f"write those of {source} again, which replication brings over them"
+        return f"save those of {source} again, so that replication overwrites these"
     return f"delete {namespace}/{RULES_FILE} in the store"
 
 

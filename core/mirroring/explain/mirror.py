@@ -93,7 +93,7 @@ def _branch_if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime) -> 
 
 def _unchecked(mirror: MirrorFacts, now: datetime) -> Phrase:
     ago = in_words(lag(mirror.unchecked_since, now))
-    return sentence(f"nothing has been validated for {ago}: whether all of it is still in {mirror.region} is not known")
+    return sentence(f"nothing has been validated for {ago}: whether {mirror.region} still has everything is not known")
 
 
 def _with_tags(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:
@@ -102,7 +102,7 @@ def _with_tags(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Ta
     if not is_destination_stale(since, now, targets) or verdict.state.severity >= State.UNKNOWN.severity:
         return verdict
     failing = failing_look(mirror)
-    why = sentence("the last try failed: ", failing.outcome.rstrip("."), ". It is tried again") if failing else say()
+    why = sentence("the last try failed: ", failing.outcome.rstrip("."), ". Retrying") if failing else say()
     unknown = sentence(f"the tags in {mirror.region} could not be read for {in_words(lag(since, now))}")
     phrase = sentences(unknown, why, verdict.sentence)
     return replace(verdict, state=State.UNKNOWN, reason_code="tags_unseen", sentence=phrase, since=since)

@@ -32,22 +32,22 @@ PAUSED_TOO_LONG = "paused_too_long"
 """The reason code of a mirror that is paused for longer than was said."""
 _ASK_FOR_WORKERS = say("Check that the controller and the workers are running.")
 _STOPPED_ADVICE = {
-    "name-taken": "Delete this mirror and make it under another name.",
-    "repository-removed": "Put it back, or delete this mirror and make a new one.",
-    "repository-replaced": "Find out who replaced it; to mirror again, delete this mirror and make a new one.",
-    "failed-over": "If people work there now, delete this mirror: it keeps their repository.",
-    "tampered-record": "Compare the two records; to mirror again, make a new mirror in an empty namespace.",
+    "name-taken": "Delete this mirror and create it under another name.",
+    "repository-removed": "Restore it, or delete this mirror and create a new one.",
+    "repository-replaced": "Find out who replaced it; to mirror again, delete this mirror and create a new one.",
+    "failed-over": "If people work there now, delete this mirror: their repository is kept.",
+    "tampered-record": "Compare the two records; to mirror again, create a new mirror in an empty namespace.",
 }
 
 
 def _stopped(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     if mirror.state != "stopped":
         return None
-    why = mirror.reason or "the repository at the destination is not the one that this mirror made"
+    why = mirror.reason or "the repository at the destination is not the one that this mirror created"
     code = mirror.reason_code.replace("-", "_")
-    advice = _STOPPED_ADVICE.get(mirror.reason_code, "Look at that repository before anything else.")
+    advice = _STOPPED_ADVICE.get(mirror.reason_code, "Check that repository before anything else.")
     phrase = sentences(sentence("stopped: ", why.rstrip(".")), say(advice))
-    return Verdict(State.STOPPED, code or "stopped", phrase, say("nothing is written any more"))
+    return Verdict(State.STOPPED, code or "stopped", phrase, say("nothing is written"))
 
 
 def _frozen(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
@@ -55,7 +55,7 @@ def _frozen(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | N
         return None
     phrase = sentences(
         sentence("frozen: ", mirror.frozen_reason.rstrip(".")),
-        say(f"What is in {mirror.region} stays as it is. If the change was meant, make a new mirror."),
+        say(f"What is in {mirror.region} stays as it is. If the change was intended, create a new mirror."),
     )
     return Verdict(State.FROZEN, "source_changed", phrase, say("stays as it is"))
 
@@ -70,7 +70,7 @@ def _paused(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | N
     if not behind and unknown is None:
         waiting = sentence("nothing waits")
     phrase = sentences(
-        sentence(pause.told(now), ": no branch is moved until it is resumed"),
+        sentence(pause.told(now), ": no branch moves until it is resumed"),
         waiting,
         unknown.sentence if unknown else say(),
     )
@@ -99,10 +99,10 @@ def _elsewhere(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict 
     if not mirror.elsewhere:
         return None
     phrase = sentences(
-        sentence(f"{mirror.region} has another store now than the one that this mirror was checked at"),
-        sentence("everything is about to be checked anew there; nothing of it is proven until then"),
+        sentence(f"{mirror.region} has another store than the one in which this mirror was validated"),
+        sentence("everything is about to be validated again in the new store"),
     )
-    return Verdict(State.UNPROVEN, "another_store", phrase, say("to be checked at another store"))
+    return Verdict(State.UNPROVEN, "another_store", phrase, say("to be validated in another store"))
 
 
 def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:

@@ -30,8 +30,8 @@ STEPS = {
     "promote": "moving branches",
 }
 """What each kind of duty does, as the subject of a sentence."""
-TRIED_AGAIN = say("It is tried again.")
-TRIED_ONCE_CHANGED = say("It is tried again, and goes on once that is changed.")
+TRIED_AGAIN = say("Retrying.")
+TRIED_ONCE_CHANGED = say("It is retried, and continues once that is fixed.")
 
 
 def step_of(failing: DutyFacts) -> str:
@@ -66,4 +66,4 @@ def state_of(failing: DutyFacts | None) -> State:
 def tell_unreachable(mirror: MirrorFacts) -> Phrase:
     """A sentence on why the source could not be looked at."""
     error = mirror.look_error.rstrip(".")
-    return sentence(f"the look at {mirror.source_region} failed: {error}. It is repeated; the mirror keeps what it has")
+    return sentence(f"polling {mirror.source_region} failed: {error}. Retrying; the mirror keeps what it has")

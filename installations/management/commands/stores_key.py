@@ -11,7 +11,7 @@ from deployment.wiring import executors
 
 
 class Command(BaseCommand):
-    help = f"Print {EXECUTORS_KEY}, for the environment of executors of a Spark of yours. It is a secret."
+    help = f"Print {EXECUTORS_KEY}, for the environment of your own Spark's executors. It is a secret."
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.stdout.write(f"{EXECUTORS_KEY}={executors.executors_key()}")

@@ -30,7 +30,7 @@ class Command(BaseCommand):
         try:
             connection.ensure_connection()
         except OperationalError as error:
-            raise CommandError(f"the database doesn't let us in: {' '.join(str(error).split())}") from error
+            raise CommandError(f"the database refuses the connection: {' '.join(str(error).split())}") from error
         with _alone():
             call_command("migrate", verbosity=0, interactive=False)
             if administrators().exists():

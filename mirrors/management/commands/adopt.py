@@ -11,14 +11,14 @@ from rbac.management.base import AccessCommand, find_user
 
 
 class Command(AccessCommand):
-    help = "Take over a read-only repository, made by hand or by another tool, as the mirror of a source."
+    help = "Adopt a read-only repository, created by hand or by another tool, as the mirror of a source."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("source", help="the source's name")
-        parser.add_argument("mirror", help="the name of the repository to take over")
-        parser.add_argument("--region", required=True, help="where that is")
+        parser.add_argument("mirror", help="the name of the repository to adopt")
+        parser.add_argument("--region", required=True, help="its region")
         parser.add_argument("--storage-namespace", required=True, help="its storage namespace, as a check")
-        parser.add_argument("--source-region", default="", help="where the source is (else this deployment's region)")
+        parser.add_argument("--source-region", default="", help="the source's region (default: this deployment's)")
         parser.add_argument("--actor", default="admin", help="the user on whose behalf")
 
     def run(self, **options: Any) -> None:

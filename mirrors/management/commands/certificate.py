@@ -27,5 +27,5 @@ class Command(AccessCommand):
             raise NotFound(f"there is no mirror '{options['mirror']}'")
         commit = mirror.source.commits.filter(sha=options["commit"]).first()
         if commit is None:
-            raise NotFound(f"nothing is known of a commit '{options['commit']}' of {mirror.source}")
+            raise NotFound(f"there is no known commit '{options['commit']}' of {mirror.source}")
         self.stdout.write(json.dumps(certify(mirror, commit).document(), indent=1))

@@ -18,7 +18,7 @@ TITLES = ("region", "mirror", "source", "branches", "proven", "result")
 class Command(AccessCommand):
     help = (
         "Rebuild the mirrors in the database from descriptors, certificates and branches at their destinations. "
-        "Nothing is moved there. Exits with 1 if something that may be a mirror was left alone."
+        "Nothing is changed there. Exits with 1 if something that may be a mirror was skipped."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -43,7 +43,7 @@ class Command(AccessCommand):
         self.stdout.write(_summary(lines))
         left_alone = [line.name for line in lines if line.result is Result.LEFT]
         if left_alone or (options["mirror"] and not any(line.result is not Result.NO_MIRROR for line in lines)):
-            raise CommandError(f"could not be made again: {', '.join(left_alone) or options['mirror']}")
+            raise CommandError(f"could not be rebuilt: {', '.join(left_alone) or options['mirror']}")
 
 
 def _regions(region: str | None) -> list[str]:

@@ -19,7 +19,7 @@ LOOK_SECONDS = 1.0
 
 
 class Command(AccessCommand):
-    help = "Validate again everything that a commit, a branch's head or all heads of a mirror refer to. Workers do it."
+    help = "Have workers validate again everything that a commit, a branch's head or all heads of a mirror refer to."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("mirror", help="the mirror's name")
@@ -27,9 +27,9 @@ class Command(AccessCommand):
         which.add_argument("--commit", default="", help="a commit id, in full")
         which.add_argument("--branch", default="", help="a branch of the mirror: its head")
         which.add_argument("--all", action="store_true", help="the heads of all branches (the default)")
-        parser.add_argument("--depth", choices=[depth.value for depth in Depth], help="else the mirror's own")
+        parser.add_argument("--depth", choices=[depth.value for depth in Depth], help="default: the mirror's own")
         parser.add_argument(
-            "--wait", action="store_true", help="until it is done; status 1 if it finds problems or is stopped"
+            "--wait", action="store_true", help="wait until it is done; exit with 1 if it finds problems or is stopped"
         )
         parser.add_argument("--actor", default="admin", help="the user on whose behalf")
 
@@ -61,15 +61,15 @@ class Command(AccessCommand):
             f"{validation.state} after {took}: {count(validation.entries, 'entry', 'entries')}, {problems}"
         )
         if validation.problems:
-            raise CommandError(f"{problems} at the mirror: its page and the API name them")
+            raise CommandError(f"{problems} found: see the mirror's page or the API")
         if validation.stopped_by:
-            raise CommandError(f"{validation.stopped_by} stopped it: not everything was checked")
+            raise CommandError(f"{validation.stopped_by} stopped it: not everything was validated")
 
     def _read(self, validation: Validation) -> None:
         try:
             validation.refresh_from_db()
         except Validation.DoesNotExist:
-            raise NotFound("the mirror was deleted meanwhile") from None
+            raise NotFound("the mirror has been deleted") from None
 
     def _tell(self, validation: Validation, before: str) -> str:
         """A line when there is something new."""

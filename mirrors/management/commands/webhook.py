@@ -26,7 +26,7 @@ class Command(AccessCommand):
         parser.add_argument(
             "--with-secret",
             action="store_true",
-            help="write the secret into the file, for a lakeFS whose environment isn't yours; it is committed with it",
+            help="write the secret into the file (which is committed), for a lakeFS whose environment you can't change",
         )
 
     def run(self, **options: Any) -> None:
@@ -36,5 +36,5 @@ class Command(AccessCommand):
         text = webhook_file(region, options["url"], secret if clear else FILLED_IN)
         self.stdout.write(text)
         if not clear:
-            self.stderr.write("Before you commit the file: while lakeFS lacks this, it runs no hook of these events.")
+            self.stderr.write("Before you commit the file: without this, lakeFS runs no hooks of these events.")
             self.stderr.write(f"The lakeFS of {region} needs in its environment: {SECRET_VARIABLE}={secret}")

@@ -19,7 +19,7 @@ class Command(AccessCommand):
     help = "Attach a policy to a user or a group."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("policy", help="the name of a stored policy, or a JSON file that is stored first")
+        parser.add_argument("policy", help="the name of a policy, or a JSON file from which it is created first")
         holder = parser.add_mutually_exclusive_group(required=True)
         holder.add_argument("--user")
         holder.add_argument("--group")
@@ -33,7 +33,7 @@ class Command(AccessCommand):
         group = services.group_find(options["group"]) if options["group"] else None
         new = services.policy_attach(actor=ACTOR, policy=policy, user=user, group=group)
         holder = options["user"] or options["group"]
-        self.stdout.write(f"{policy.name}: {'attached to' if new else 'was attached already to'} {holder}")
+        self.stdout.write(f"{policy.name}: {'attached to' if new else 'was already attached to'} {holder}")
 
 
 def _from_file(path: Path) -> Policy:

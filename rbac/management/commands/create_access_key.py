@@ -15,15 +15,15 @@ from rbac.management.base import ACTOR, AccessCommand, find_user
 
 class Command(AccessCommand):
     help = (
-        "Create an access key and print its secret once. You may choose the id by an argument; its secret comes from "
+        "Create an access key and print its secret once. If you choose the id, the secret is read from "
         "LAKEMIRROR_SECRET_ACCESS_KEY, since everybody on the machine can read arguments."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
-        parser.add_argument("--key-id", default="", help="an id of your own choice")
+        parser.add_argument("--key-id", default="", help="an id of your choice")
         parser.add_argument("--description", default="")
-        parser.add_argument("--days", type=int, help="expires after so many days; without it, never")
+        parser.add_argument("--days", type=int, help="days until it expires; default: never")
 
     def run(self, **options: Any) -> None:
         """Make the key and show it."""

@@ -14,13 +14,13 @@ from rbac.management.base import ACTOR, AccessCommand, ask_password
 
 
 class Command(AccessCommand):
-    help = "Create a user. The password comes from LAKEMIRROR_USER_PASSWORD or the terminal; never an argument."
+    help = "Create a user. The password is read from LAKEMIRROR_USER_PASSWORD or the terminal, never from an argument."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
         parser.add_argument("--email", default="")
         parser.add_argument("--group", action="append", default=[], help="a group to join; may be repeated")
-        parser.add_argument("--no-password", action="store_true", help="a user that has access keys only")
+        parser.add_argument("--no-password", action="store_true", help="a user with access keys only")
 
     @transaction.atomic
     def run(self, **options: Any) -> None:

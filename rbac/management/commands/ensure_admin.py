@@ -44,7 +44,7 @@ class Command(AccessCommand):
         first = administrators().first()
         if first and not name:
             builtin.install()
-            self.stdout.write(f"administrator: {first.username} (was there already)")
+            self.stdout.write(f"administrator: {first.username} (existed already)")
             return first
         return self._ensure(name)
 
@@ -68,7 +68,7 @@ class Command(AccessCommand):
         keys = AccessKey.objects.filter(user=user, disabled_at=None)
         old = (keys.filter(key_id=key_id) if key_id else keys).first()
         if old:
-            self.stdout.write(f"access key id:     {old.key_id} (was there already; its secret is not kept)")
+            self.stdout.write(f"access key id:     {old.key_id} (existed already; its secret is not stored)")
             return
         secret = os.environ.get("LAKEMIRROR_ADMIN_SECRET_ACCESS_KEY", "")
         self.show_key(services.key_create(actor=ACTOR, user=user, key_id=key_id, secret=secret))
@@ -82,7 +82,7 @@ def administrators() -> Any:
 def _what_happened(is_new: bool, joined: bool) -> str:
     if is_new:
         return "new"
-    return "was there, is an administrator now" if joined else "was there already"
+    return "existed already, and is an administrator now" if joined else "existed already"
 
 
 def _ask(question: str) -> str:

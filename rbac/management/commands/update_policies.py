@@ -19,6 +19,6 @@ class Command(AccessCommand):
             if policy.name in updated:
                 self.stdout.write(f"{policy.name}: updated, now also allows {lacks}")
             else:
-                self.stdout.write(f"{policy.name}: not changed, for it was edited here; it lacks {lacks}")
+                self.stdout.write(f"{policy.name}: not changed, because it was edited here; it lacks {lacks}")
         if not old:
             self.stdout.write("All built-in policies are up to date.")

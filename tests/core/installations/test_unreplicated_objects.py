@@ -109,5 +109,5 @@ def test_the_check_is_in_order_only_where_all_was_looked_at() -> None:
     assert states == [CheckOutcome.OK, CheckOutcome.UNKNOWN, CheckOutcome.WARNING, CheckOutcome.UNKNOWN]
     told = check_unreplicated(PLACES, some).message
     assert told == "Of 3 objects in s3://src/lake, 2 (2.0 KB) are not in s3://dst/copies/lake"
-    assert check_unreplicated(PLACES, Lacking(whole=True)).message == "Nothing is in s3://src/lake yet"
+    assert check_unreplicated(PLACES, Lacking(whole=True)).message == "s3://src/lake is empty"
     assert "1,200 objects" in check_unreplicated(PLACES, cut).message

@@ -42,21 +42,21 @@ def told(commit: CommitFacts, stage: Stage, **more: Any) -> str:
     [
         (WHOLE, Stage.HEAD, ["main"], "main points to it in eu-west-1. All of it has arrived in eu-west-1"),
         (WHOLE, Stage.HEAD, ["main", "dev", "x"], "main and 2 more point to it in eu-west-1."),
-        (replace(WHOLE, promoted_at=NOW), Stage.PAST, [], "A branch pointed to it in eu-west-1, and went on"),
-        (replace(WHOLE, superseded_at=NOW), Stage.PAST, [], "Its branch in eu-west-1 went past it"),
-        (replace(WHOLE, data="unchecked"), Stage.PAST, [], "its objects were not checked"),
-        (replace(WHOLE, data="gone"), Stage.PAST, [], "Some of it is gone at both sides"),
-        (WHOLE, Stage.PAST, [], "No branch waits to point to it in eu-west-1."),
-        (WHOLE, Stage.READY, [], "its branch moves to it in the next round"),
-        (replace(WHOLE, history=False), Stage.WAITING, [], "it waits for what it descends from"),
-        (replace(WHOLE, data="gone"), Stage.GONE, [], "let the branch move on at the source"),
-        (CommitFacts(commit_id="c" * 64), Stage.WAITING, [], "Its record is not copied yet."),
-        (replace(WHOLE, data="unknown"), Stage.CHECKING, [], "its objects are being looked for"),
+        (replace(WHOLE, promoted_at=NOW), Stage.PAST, [], "A branch pointed to it in eu-west-1 and has moved on"),
+        (replace(WHOLE, superseded_at=NOW), Stage.PAST, [], "Its branch in eu-west-1 skipped it"),
+        (replace(WHOLE, data="unchecked"), Stage.PAST, [], "its objects are not validated"),
+        (replace(WHOLE, data="gone"), Stage.PAST, [], "Part of it is missing on both sides"),
+        (WHOLE, Stage.PAST, [], "No branch in eu-west-1 is waiting for it."),
+        (WHOLE, Stage.READY, [], "its branch is about to move to it"),
+        (replace(WHOLE, history=False), Stage.WAITING, [], "it waits for commits that it descends from"),
+        (replace(WHOLE, data="gone"), Stage.GONE, [], "move the branch on at the source"),
+        (CommitFacts(commit_id="c" * 64), Stage.WAITING, [], "Its record has not been copied yet."),
+        (replace(WHOLE, data="unknown"), Stage.CHECKING, [], "its objects are being checked"),
         (
             replace(WHOLE, data="unknown", metadata_at=None),
             Stage.WAITING,
             [],
-            "metadata has not been found in eu-west-1",
+            "metadata has not arrived in eu-west-1",
         ),
     ],
 )
@@ -76,8 +76,10 @@ def test_a_blocked_one_says_what_to_do() -> None:
 def test_an_ancestor_in_trouble_is_named_as_such() -> None:
     ancestor = replace(WAITING, commit_id="a" * 64)
     said = told(replace(WHOLE, history=False), Stage.WAITING, needs=[ancestor, replace(ancestor, commit_id="b" * 64)])
-    assert said.startswith("It waits for what it descends from: object orders/1.parquet of aaaaaaaa has not reached")
-    assert said.endswith("1 more of the commits it needs wait too.")
+    assert said.startswith(
+        "It waits for a commit that it descends from: object orders/1.parquet of aaaaaaaa has not reached"
+    )
+    assert said.endswith("1 other commit that it needs is waiting too.")
 
 
 def test_what_waiting_won_t_help_is_spoken_of_first() -> None:
@@ -86,6 +88,6 @@ def test_what_waiting_won_t_help_is_spoken_of_first() -> None:
 
 
 def test_a_pause_is_told_of_what_is_on_its_way_only() -> None:
-    paused = Verdict(State.PAUSED, "paused", sentence("paused: no branch is moved until it is resumed"))
-    assert told(WHOLE, Stage.READY, standing=paused).endswith("Paused: no branch is moved until it is resumed.")
+    paused = Verdict(State.PAUSED, "paused", sentence("paused: no branch moves until it is resumed"))
+    assert told(WHOLE, Stage.READY, standing=paused).endswith("Paused: no branch moves until it is resumed.")
     assert "Paused" not in told(WHOLE, Stage.HEAD, heads=["main"], standing=paused)

@@ -131,7 +131,7 @@ def test_what_was_missed_a_moment_ago_is_on_its_way_and_not_blocked() -> None:
         ("size-differs", "object_size_differs", "has another size in eu-west-1"),
         ("etag-differs", "object_etag_differs", "has other content in eu-west-1"),
         ("archived", "object_archived", "is archived in eu-west-1"),
-        ("unreadable", "object_unreadable", "is refused by the store of eu-west-1"),
+        ("unreadable", "object_unreadable", "can't be read in eu-west-1, whose store returns other objects"),
         ("imported", "object_imported", "is imported and lies outside"),
     ],
 )
@@ -166,7 +166,11 @@ def test_what_is_gone_at_both_sides_says_so_and_what_to_do() -> None:
         ("range", "range-damaged", "a range file of a1b2c3d4 is damaged in eu-west-1"),
         ("metarange", "metarange-missing", "the metarange of a1b2c3d4 has not reached eu-west-1"),
         ("range", "range-archived", "a range file of a1b2c3d4 is archived in eu-west-1"),
-        ("metarange", "metarange-unreadable", "the metarange of a1b2c3d4 is refused by the store of eu-west-1"),
+        (
+            "metarange",
+            "metarange-unreadable",
+            "the metarange of a1b2c3d4 can't be read in eu-west-1, whose store returns other objects",
+        ),
     ],
 )
 def test_files_of_metadata_are_named_by_what_they_are(kind: str, reason: str, words: str) -> None:
@@ -261,9 +265,7 @@ def test_a_step_that_keeps_failing_is_told_though_all_branches_are_up_to_date(
     failing = DutyFacts(kind=kind, failures=failures, outcome="the store is full")
     verdict = judge(mirror(branch(), failing=(failing,)))
     assert verdict.state is state
-    assert ("failed 3 times in a row (the store is full). It is tried again." in str(verdict.sentence)) == (
-        failures > 2
-    )
+    assert ("failed 3 times in a row (the store is full). Retrying." in str(verdict.sentence)) == (failures > 2)
     assert "up to date" in str(verdict.sentence)
 
 
@@ -272,7 +274,7 @@ def test_what_is_refused_twice_has_failed_and_needs_somebody() -> None:
     late = behind(oldest_seen_at=ago(minutes=2))
     verdict = judge(mirror(late, failing=(denied,)))
     assert (verdict.state, verdict.reason_code) == (State.FAILED, "copy_failed")
-    assert "fs:CreateCommit). It is tried again, and goes on once that is changed." in str(verdict.sentence)
+    assert "fs:CreateCommit). It is retried, and continues once that is fixed." in str(verdict.sentence)
     once = replace(denied, failures=1)
     assert judge(mirror(late, failing=(once,))).state is State.RETRYING
     on_its_way = behind(oldest_seen_at=ago(seconds=3))
@@ -404,7 +406,7 @@ def test_an_old_look_at_the_source_makes_everything_unknown() -> None:
 def test_an_unreachable_source_is_named_with_its_error() -> None:
     verdict = judge(mirror(branch(), looked_at=ago(minutes=4), look_error="no answer within 10 s."))
     assert verdict.reason_code == "source_unreachable"
-    assert "The look at us-east-1 failed: no answer within 10 s." in str(verdict.sentence)
+    assert "Polling us-east-1 failed: no answer within 10 s." in str(verdict.sentence)
 
 
 def test_an_old_look_at_the_destination_makes_everything_unknown() -> None:
@@ -420,7 +422,7 @@ def test_an_old_look_at_the_destination_tells_why_promote_could_not_look() -> No
     ]
     verdict = judge(mirror(branch(), destination_looked_at=ago(minutes=4), failing=duties))
     assert (verdict.state, verdict.reason_code) == (State.UNKNOWN, "destination_unreachable")
-    assert "The last try failed: 403. It is tried again." in str(verdict.sentence)
+    assert "The last try failed: 403. Retrying." in str(verdict.sentence)
 
 
 def test_the_destination_is_looked_at_as_often_as_promote_runs() -> None:

@@ -38,13 +38,13 @@ def read(found: Found | None, state: str = "active") -> Readable:
     [
         (commit(), True, ""),
         (commit(record="pending"), False, "record is pending"),
-        (commit(data="waiting", problems=2), False, "2 things that it names are missing or wrong"),
-        (commit(data="gone", problems=1, gone=1), False, "gone at both sides"),
+        (commit(data="waiting", problems=2), False, "2 files of it are missing or wrong"),
+        (commit(data="gone", problems=1, gone=1), False, "missing on both sides"),
         (commit(history=False), False, "descends from"),
-        (commit(data="unknown", proven=0), None, "not checked"),
-        (commit(data="unchecked", proven=0), None, "not checked"),
+        (commit(data="unknown", proven=0), None, "not been checked"),
+        (commit(data="unchecked", proven=0), None, "not been checked"),
         (commit(metarange="waiting"), None, "its metarange is waiting"),
-        (commit(ranges=None), None, "not at hand"),
+        (commit(ranges=None), None, "has not been read"),
         (None, None, "not mirrored"),
     ],
 )

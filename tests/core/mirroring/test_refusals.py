@@ -100,10 +100,7 @@ def test_what_fails_for_one_key_alone_is_that_key_s_own(error: LakeMirrorError) 
     assert judge_refused(error, What.OBJECT) is None
     for _ in range(2):
         reason, detail = refusals.of_key(error, What.OBJECT)
-        assert (
-            reason is Reason.UNREADABLE
-            and detail == f"the store answers for others, and fails to give this one: {error}"
-        )
+        assert reason is Reason.UNREADABLE and detail == f"the store reads other objects but fails on this one: {error}"
     assert refusals.are_about(OBJECT, error)
     assert store.asked == [DESCRIPTOR] * 6, "stores come and go, and may answer one method only"
 

@@ -75,10 +75,14 @@ def test_a_loss_is_told_in_one_sentence() -> None:
 
 
 def test_without_a_loss_or_a_look_that_is_told() -> None:
-    assert loss_in_words() == "If us-east-1 failed now, no commit that was seen there would be lost."
+    assert loss_in_words() == "If us-east-1 failed now, no commit seen so far would be lost."
     assert "is not known" in loss_in_words(seen=False)
 
 
 def test_branches_that_are_not_proven_whole_are_told_beside_a_loss() -> None:
-    assert loss_in_words(unproven=2).endswith("would be lost, but 2 branches show what is not proven complete.")
-    assert loss_in_words(1, unproven=1).endswith("have arrived, but 1 branch shows what is not proven complete.")
+    assert loss_in_words(unproven=2).endswith(
+        "would be lost, but 2 branches show a commit that is not known to be complete."
+    )
+    assert loss_in_words(1, unproven=1).endswith(
+        "have arrived, but 1 branch shows a commit that is not known to be complete."
+    )

@@ -240,5 +240,5 @@ def test_a_destinations_clock_may_be_a_day_off(lm: Deployment, days: int) -> Non
 
 def test_a_store_that_refuses_for_its_clock_says_so() -> None:
     error = answer_error(403, "RequestTimeTooSkewed", "The difference is too large.", "get s3://b/k", "http://eu")
-    assert "Set the clocks right, that of this machine and the store's" in str(error)
+    assert "Synchronise the clocks of this machine and the store" in str(error)
     assert not error.retryable

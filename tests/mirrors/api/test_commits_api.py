@@ -301,25 +301,25 @@ def test_a_commit_that_is_not_validated_has_none_and_it_says_why(api: Api, lm: D
     commit = lm.lake.commit(files={"a": b"1"})
     lm.arrive(lm.lake.address_of(commit, "a"))
     lm.work()
-    missing = "1 thing that it names is missing or wrong (1 of 1 ranges"
+    missing = "1 file of it is missing or wrong (1 of 1 ranges"
     assert f"is not validated at 'lake-eu': {missing}" in refusal(api, commit)
     child = lm.lake.commit(files={"a": b"2"})
     lm.arrive(lm.lake.address_of(commit, "a"))
     lm.work()
-    assert "what it descends from is not in order" in refusal(api, child)
+    assert "a commit that it descends from is incomplete" in refusal(api, child)
     MirrorCommit.objects.filter(commit__sha=child).update(record="refused")
     assert "its record is refused" in refusal(api, child)
-    assert "nothing is known" in refusal(api, "0" * 64)
+    assert "no known commit" in refusal(api, "0" * 64)
 
 
 def test_what_was_proven_less_deep_than_is_asked_now_has_none(api: Api, lm: Deployment, tmp_path: Path) -> None:
     commit = complete(lm, a=b"1")
     Mirror.objects.update(depth="content")
-    assert "0 of its 1 ranges are proven now" in refusal(api, commit)
+    assert "0 of its 1 ranges are validated" in refusal(api, commit)
     del lm.eu_store.objects[f"{NAMESPACE}/_lakefs/{Commit.objects.get(sha=commit).metarange_id}"]
     remembered().clear()
     lm.local_cache = LocalCache(tmp_path, 1_000_000)
-    assert "its metarange is not at hand" in refusal(api, commit)
+    assert "its metarange has not been read" in refusal(api, commit)
     MetarangeCoverage.objects.update(state="waiting")
     assert "its metarange is waiting" in refusal(api, commit)
     MetarangeCoverage.objects.all().delete()

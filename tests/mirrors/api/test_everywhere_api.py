@@ -146,14 +146,14 @@ def test_each_region_says_whether_it_can_read_the_commit_and_since_when(api: Api
         "eu-west-1/lake-eu": (True, "2026-11-21T09:08:14.000Z", None),
         "us-east-1/lake": (True, "2026-11-21T09:06:34.000Z", None),
     }
-    missing = "1 thing that it names is missing or wrong"
+    missing = "1 file of it is missing or wrong"
     assert regions(api, b.sha[:6])["eu-west-1/lake-eu"] == (False, None, missing)
 
 
 def test_what_the_rows_do_not_prove_is_not_known(api: Api, main: Line) -> None:
     a = main.commits[0]
     Coverage.objects.filter(range_id=range_of(a)).update(depth="")
-    assert regions(api, a.sha)["eu-west-1/lake-eu"] == (None, None, "0 of its 1 ranges are proven now")
+    assert regions(api, a.sha)["eu-west-1/lake-eu"] == (None, None, "0 of its 1 ranges are validated")
     MetarangeCoverage.objects.filter(metarange_id=a.metarange_id).delete()
     assert regions(api, a.sha)["eu-west-1/lake-eu"] == (None, None, "its metarange is unknown")
 

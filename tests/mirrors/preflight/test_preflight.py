@@ -127,9 +127,9 @@ def all_arrived(lm: Deployment) -> None:
 
 
 WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
-    ("source-reachable", says("us", "server", DOWN), FAILED, "did not answer", "runs"),
+    ("source-reachable", says("us", "server", DOWN), FAILED, "did not answer", "is running"),
     ("destination-reachable", says("eu", "server", RemoteFailure("500")), FAILED, "500", "configured address"),
-    ("source-credentials", says("us", "server", DOWN), UNKNOWN, "is not known", ""),
+    ("source-credentials", says("us", "server", DOWN), UNKNOWN, "Could not check", ""),
     (
         "destination-credentials",
         says("eu", "server", Unauthenticated("401", hint="Let the key in")),
@@ -139,10 +139,16 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
     ),
     ("source-version", lambda lm: setattr(lm.us, "info", ServerInfo("1.9.2")), FAILED, "1.9.2", "Upgrade it to 1.10"),
     ("source-version", lambda lm: setattr(lm.us, "info", ServerInfo("dev")), UNKNOWN, "dev", ""),
-    ("destination-version", lambda lm: setattr(lm.eu, "info", ServerInfo("2.0.0")), WARNING, "not tried", "1.84"),
-    ("source-repository", lambda lm: lm.us.repositories.pop("lake"), FAILED, "no repository 'lake'", "Give the name"),
-    ("source-repository", lambda lm: lm.lake.repository.branches.clear(), FAILED, "no commit on main", "Commit"),
-    ("source-repository", says("us", "get_commit", DOWN), UNKNOWN, "has commits is not known", ""),
+    ("destination-version", lambda lm: setattr(lm.eu, "info", ServerInfo("2.0.0")), WARNING, "not tested", "1.84"),
+    ("source-repository", lambda lm: lm.us.repositories.pop("lake"), FAILED, "no repository 'lake'", "Check the name"),
+    (
+        "source-repository",
+        lambda lm: lm.lake.repository.branches.clear(),
+        FAILED,
+        "no commits on main",
+        "Make a commit",
+    ),
+    ("source-repository", says("us", "get_commit", DOWN), UNKNOWN, "Could not check whether", ""),
     ("name", lambda lm: lm.eu.add_repository("lake-eu", "s3://x/y"), FAILED, "a repository named 'lake-eu'", "adopt"),
     ("name", says("eu", "get_repository", DOWN), UNKNOWN, "did not answer", ""),
     (
@@ -150,7 +156,7 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         lambda lm: lm.eu.add_repository("mine", "s3://dst/lake/in"),
         FAILED,
         "overlaps that of the repository 'mine'",
-        "a place of its own",
+        "a namespace of its own",
     ),
     ("namespace", says("eu", "list_repositories", DOWN), UNKNOWN, "can't be asked", ""),
     (
@@ -158,19 +164,25 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         store("eu_store", down=NotFound("NoSuchBucket")),
         FAILED,
         "NoSuchBucket",
-        "Make the bucket dst",
+        "Create the bucket dst",
     ),
     ("namespace-bucket", store("eu_store", down=REFUSED), FAILED, "403", "s3:ListBucket on dst"),
-    ("namespace-bucket", store("eu_store", down=DOWN), FAILED, "did not answer", "reaches the store"),
+    ("namespace-bucket", store("eu_store", down=DOWN), FAILED, "did not answer", "can reach the store"),
     (
         "namespace-content",
         lambda lm: lm.eu_store.put("s3://dst/lake/theirs", b""),
         WARNING,
-        "holds what the source's namespace does not: theirs",
-        "a place of the mirror's own",
+        "holds objects that the source's namespace does not: theirs",
+        "a namespace of its own",
     ),
-    ("namespace-content", store("eu_store", down=DOWN), UNKNOWN, "is not known", ""),
-    ("source-versioning", lambda lm: lm.us_store.bucket_versioning.clear(), FAILED, "src keeps no versions", "Switch"),
+    ("namespace-content", store("eu_store", down=DOWN), UNKNOWN, "Could not check what is in", ""),
+    (
+        "source-versioning",
+        lambda lm: lm.us_store.bucket_versioning.clear(),
+        FAILED,
+        "Versioning of src is not enabled",
+        "Enable",
+    ),
     (
         "destination-versioning",
         store("eu_store", bucket_error=REFUSED),
@@ -179,10 +191,16 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         "s3:GetBucketVersioning on dst",
     ),
     ("replication-rule", rules(), FAILED, "No replication rule of src", "with the destination dst"),
-    ("replication-rule", rules(ReplicationRule("r", False, "", "dst")), FAILED, "is switched off", "Switch it on"),
+    ("replication-rule", rules(ReplicationRule("r", False, "", "dst")), FAILED, "is disabled", "Enable it"),
     ("replication-rule", rules(ReplicationRule("r", True, "raw/", "dst")), FAILED, "covers only 'raw/'", "'lake/'"),
     ("replication-rule", rules(ReplicationRule("r", True, "lake/data/", "dst")), FAILED, "not all of", "'lake/'"),
-    ("replication-rule", rules(ReplicationRule("r", True, "", "dst", tagged=True)), FAILED, "with tags", "Make a"),
+    (
+        "replication-rule",
+        rules(ReplicationRule("r", True, "", "dst", tagged=True)),
+        FAILED,
+        "tagged objects",
+        "Create a",
+    ),
     ("replication-rule", rules(ReplicationRule("r", True, "", "ap")), FAILED, "to ap, not to dst", "namespace in ap"),
     (
         "replication-rule",
@@ -195,7 +213,7 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         "replication-delete-markers",
         rules(ReplicationRule("r", True, "", "dst")),
         WARNING,
-        "'r' of src brings no delete markers",
+        "'r' of src does not replicate delete markers",
         "DeleteMarkerReplication",
     ),
     (
@@ -205,10 +223,10 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
             ReplicationRule("data", True, "lake/data/", "dst", priority=2),
         ),
         WARNING,
-        "'data' of src brings no delete markers",
+        "'data' of src does not replicate delete markers",
         "DeleteMarkerReplication",
     ),
-    ("replication-delete-markers", rules(), UNKNOWN, "no replication rule brings", "has to delete them too"),
+    ("replication-delete-markers", rules(), UNKNOWN, "no replication rule copies", "must also delete them"),
     (
         "replication-delete-markers",
         store("us_store", bucket_error=REFUSED),
@@ -217,22 +235,22 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         "s3:GetReplicationConfiguration on src",
     ),
     ("destination-lifecycle", lifecycle(), WARNING, "no lifecycle rule of dst", "'lake/' with Noncurrent"),
-    ("destination-lifecycle", lifecycle(replace(REMOVAL, enabled=False)), WARNING, "takes room for ever", "for the"),
-    ("destination-lifecycle", lifecycle(replace(REMOVAL, tagged=True)), WARNING, "takes room for ever", "for the"),
-    ("destination-lifecycle", lifecycle(replace(REMOVAL, sized=True)), WARNING, "takes room for ever", "for the"),
-    ("destination-lifecycle", lifecycle(replace(REMOVAL, prefix="raw/")), WARNING, "takes room for ever", "for the"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, enabled=False)), WARNING, "use space for ever", "for the"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, tagged=True)), WARNING, "use space for ever", "for the"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, sized=True)), WARNING, "use space for ever", "for the"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, prefix="raw/")), WARNING, "use space for ever", "for the"),
     (
         "destination-lifecycle",
         lifecycle(replace(REMOVAL, expires_noncurrent=False)),
         WARNING,
-        "takes room for ever",
+        "use space for ever",
         "NoncurrentVersionExpiration",
     ),
     (
         "destination-lifecycle",
         lifecycle(replace(REMOVAL, expires_markers=False)),
         WARNING,
-        "its delete markers stay",
+        "their delete markers stay",
         "Add ExpiredObjectDeleteMarker",
     ),
     (
@@ -246,22 +264,22 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         "destination-expiration",
         lifecycle(REMOVAL, LifecycleRule("old", True, "", expires_current=True)),
         FAILED,
-        "'old' of dst deletes objects in s3://dst/lake",
+        "'old' of dst deletes old objects in s3://dst/lake",
         "outside of 'lake/'",
     ),
     (
         "destination-expiration",
         lifecycle(LifecycleRule("part", True, "lake/data/x", sized=True, expires_current=True)),
         FAILED,
-        "'part' of dst deletes objects",
-        "Take Expiration",
+        "'part' of dst deletes old objects",
+        "Remove Expiration",
     ),
     (
         "destination-expiration",
         lifecycle(LifecycleRule("cold", True, "la", archives_current="DEEP_ARCHIVE")),
         FAILED,
         "to DEEP_ARCHIVE",
-        "Take that transition out",
+        "Remove that transition",
     ),
     (
         "destination-expiration",
@@ -279,10 +297,10 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         "may not retention",
         "as the policy ReplicationPolicy does",
     ),
-    ("destination-proxy", shows_elsewhere, WARNING, "shows others what only the source has", "--proxy"),
-    ("destination-proxy", store("eu_store", down=DOWN), UNKNOWN, "did not answer", "where a rule leads back"),
-    ("destination-proxy", says("us", "get_commit", DOWN), UNKNOWN, "did not answer", "where a rule leads back"),
-    ("destination-proxy", all_arrived, UNKNOWN, "all has arrived", "where a rule leads back"),
+    ("destination-proxy", shows_elsewhere, WARNING, "serves objects that only the source has", "--proxy"),
+    ("destination-proxy", store("eu_store", down=DOWN), UNKNOWN, "did not answer", "where a rule back"),
+    ("destination-proxy", says("us", "get_commit", DOWN), UNKNOWN, "did not answer", "where a rule back"),
+    ("destination-proxy", all_arrived, UNKNOWN, "all have arrived", "where a rule back"),
     (
         "source-metadata-prefix",
         lambda lm: lm.us_store.objects.clear(),
@@ -300,13 +318,19 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
     ("source-store-clock", store("us_store", ahead=-1200.0), FAILED, "20 min behind", "NTP"),
     ("destination-store-clock", store("eu_store", ahead=200.0), WARNING, "ahead of", "NTP"),
     ("source-lakefs-clock", lambda lm: setattr(lm.us, "info", ServerInfo("1.84.0", 3e6)), WARNING, "ahead of", "NTP"),
-    ("destination-lakefs-clock", lambda lm: setattr(lm.eu, "info", ServerInfo("1.84.0")), UNKNOWN, "not tell", ""),
+    (
+        "destination-lakefs-clock",
+        lambda lm: setattr(lm.eu, "info", ServerInfo("1.84.0")),
+        UNKNOWN,
+        "does not report",
+        "",
+    ),
     (
         "destination-right:fs:RevertBranch",
         says("eu", "hard_reset_branch", REFUSED),
         FAILED,
         "may not fs:RevertBranch",
-        "Allow fs:RevertBranch on arn:lakefs:fs:::repository/lake-eu/*",
+        "user fs:RevertBranch on arn:lakefs:fs:::repository/lake-eu/*",
     ),
     (
         "destination-right:fs:ReadRepository",
@@ -315,8 +339,14 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         "may not fs:ReadRepository",
         "as the policy ReplicationPolicy does",
     ),
-    ("source-right:fs:ReadCommit", says("us", "get_commit", REFUSED), FAILED, "may not", "repository/lake to"),
-    ("destination-right:fs:CreateCommit", says("eu", "put_commit_record", DOWN), UNKNOWN, "is not known", ""),
+    (
+        "source-right:fs:ReadCommit",
+        says("us", "get_commit", REFUSED),
+        FAILED,
+        "may not",
+        "on arn:lakefs:fs:::repository/lake,",
+    ),
+    ("destination-right:fs:CreateCommit", says("eu", "put_commit_record", DOWN), UNKNOWN, "Could not check", ""),
 ]
 
 
@@ -339,21 +369,21 @@ def test_what_is_wrong_is_said_with_its_fix(
 PLANNED: list[tuple[str, dict[str, Any], CheckOutcome, str, str]] = [
     ("source-reachable", {"source_region": "mars-1"}, FAILED, "Unknown region 'mars-1'", ""),
     ("destination-reachable", {"region": "mars-1"}, FAILED, "Unknown region 'mars-1'", ""),
-    ("source-repository", {"source_repository": "No Name"}, FAILED, "no repository 'No Name'", "Give the name"),
+    ("source-repository", {"source_repository": "No Name"}, FAILED, "no repository 'No Name'", "Check the name"),
     ("branches", {"include": ("main", "nope-*")}, WARNING, "1 of 1 branch", "globs"),
-    ("branches", {"exclude": ("main",)}, FAILED, "can't be excluded", "Take it out"),
-    ("name", {"name": "Not A Name"}, FAILED, "can't name a mirror", "lower-case"),
+    ("branches", {"exclude": ("main",)}, FAILED, "can't be excluded", "Remove it"),
+    ("name", {"name": "Not A Name"}, FAILED, "is not a valid mirror name", "lower-case"),
     ("name", {"name": "new"}, FAILED, "is a page of LakeMirror's own", "another name"),
     ("name", {"name": "lake", "region": "us-east-1"}, FAILED, "is the source itself", "another name"),
-    ("name", {"adopt": True}, FAILED, "no such repository to adopt", "Name the repository"),
-    ("namespace", {"storage_namespace": "/tmp/x"}, FAILED, "is no storage namespace", "s3://bucket/prefix"),
+    ("name", {"adopt": True}, FAILED, "no such repository to adopt", "Use the name of an existing repository"),
+    ("namespace", {"storage_namespace": "/tmp/x"}, FAILED, "is not a storage namespace", "s3://bucket/prefix"),
     ("namespace", {"storage_namespace": "s3://src/lake/in"}, FAILED, "overlaps the source's", "of its own"),
     (
         "replication-rule",
         {"storage_namespace": "s3://dst/other"},
         FAILED,
         "arrive in s3://dst/lake",
-        "Take s3://dst/lake",
+        "Use s3://dst/lake",
     ),
     ("source-right:fs:ListTags", {"tags": True}, OK, "may fs:ListTags", ""),
 ]
@@ -426,7 +456,7 @@ def test_a_mirror_made_by_hand_can_be_adopted_or_why_not(lm: Deployment, owner: 
 def test_the_rules_of_garbage_collection_are_told_and_those_of_an_adopted_repository_compared(
     lm: Deployment, owner: User
 ) -> None:
-    assert "yet to be made" in the(ask(owner), "destination-gc-rules").message
+    assert "will be created" in the(ask(owner), "destination-gc-rules").message
     assert "has no garbage-collection rules" in the(ask(owner), "source-gc-rules").message
     made = lm.eu.add_repository("lake-eu", "s3://dst/lake", read_only=True)
     made.branches["main"] = lm.lake.repository.branches["main"]
@@ -437,13 +467,13 @@ def test_the_rules_of_garbage_collection_are_told_and_those_of_an_adopted_reposi
     lm.eu.gc["s3://dst/lake"] = GcRules(7)
     own = the(ask(owner, adopt=True), "destination-gc-rules")
     assert own.state is WARNING and "(7 days; those of lake: 21 days, main 28 days)" in own.message
-    assert "write those of lake again" in own.fix
+    assert "save those of lake again" in own.fix
     del lm.us.gc["s3://src/lake"]
     own = the(ask(owner, adopt=True), "destination-gc-rules")
     assert "delete s3://dst/lake/_lakefs/retention/gc/rules/config.json" in own.fix
     lm.eu.failing["gc_rules"] = REFUSED
     unread = the(ask(owner, adopt=True), "destination-gc-rules")
-    assert unread.state is UNKNOWN and "repository/lake-eu to" in unread.fix
+    assert unread.state is UNKNOWN and "repository/lake-eu" in unread.fix
 
 
 def test_nobodys_repository_is_tried_for_rights(lm: Deployment, owner: User) -> None:
@@ -526,7 +556,7 @@ def test_the_api_gives_every_check_and_stores_nothing(lm: Deployment, api: Api) 
     status, answer = api.call("POST", PREFLIGHT, BODY | {"storage_namespace": "s3://src"})
     failed = {check["id"]: check["fix"] for check in answer["checks"] if check["state"] == "failed"}
     assert (status, answer["ok"]) == (200, False)
-    assert failed["namespace"] == "Choose a place of its own for the mirror"
+    assert failed["namespace"] == "Choose a namespace of its own for the mirror"
 
 
 @pytest.mark.parametrize("body", [{}, [], BODY | {"unknown": 1}, BODY | {"paused": "yes"}])

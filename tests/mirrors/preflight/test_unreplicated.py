@@ -161,7 +161,7 @@ def test_only_so_many_manifests_are_made_at_a_time(lm: Deployment, mirror: Mirro
 
     begun = [ask() for _ in range(module.MOST_AT_ONCE)]
     refused = ask()
-    assert refused.status_code == 503 and "2 manifests are being made here" in refused.json()["message"]
+    assert refused.status_code == 503 and "2 manifests are being made" in refused.json()["message"]
     for closes in begun[0]._resource_closers:  # what a server does whose reader has gone
         closes()
     again = ask()

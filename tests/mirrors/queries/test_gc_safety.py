@@ -128,7 +128,7 @@ def api(owner: User) -> Api:
 def test_both_are_told_in_pages(mirror: Mirror, main: Line, left: list[Commit], api: Api) -> None:
     status, told = api.call("GET", f"{SAFETY}?amount=1")
     assert (status, told["retention_days"], told["as_of"]) == (200, None, "2026-11-21T09:16:31.000Z")
-    assert told["not_known"] == ["the garbage-collection rules of lake: nobody has looked yet"]
+    assert told["not_known"] == ["the garbage-collection rules of lake: not read yet"]
     assert (told["unreached"]["commits"], told["unreached"]["objects"], told["gone"]["objects"]) == (2, None, 0)
     assert told["results"] == [
         {

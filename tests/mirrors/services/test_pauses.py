@@ -116,7 +116,7 @@ def test_a_version_that_knows_no_reasons_may_resume_and_pause(api: Api, lm: Depl
     Mirror.objects.update(paused=True)
     shown = api.call("GET", MIRROR)[1]
     assert (shown["paused"], shown["pause_reason"], shown["paused_until"]) == (True, None, None)
-    assert shown["reason"].startswith("Paused: no branch is moved until it is resumed")
+    assert shown["reason"].startswith("Paused: no branch moves until it is resumed")
 
 
 def test_the_page_tells_it_and_takes_another_end(olga: Client, lm: Deployment, head: str, teammate: User) -> None:

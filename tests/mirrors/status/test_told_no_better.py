@@ -198,7 +198,7 @@ def test_195_at_another_store_nothing_is_told_to_be_there(lm: Deployment, teamma
     with another_store():
         assert (page().lag, lags()) == (None, [])
         assert overview() == "0 of 1 mirror is within its target: 1 is unknown."
-        assert "1 branch shows what is not proven complete" in said_of_loss()
+        assert "1 branch shows a commit that is not known to be complete" in said_of_loss()
         mirror = Mirror.objects.select_related("source").get()
         assert unreached_of(mirror).at_least
         assert "checked" not in str(read_commit(mirror, Commit.objects.get(sha=head), clock.now()).explanation)
@@ -274,7 +274,7 @@ def test_198_what_is_missing_of_waived_commits_would_be_lost_too(lm: Deployment)
 def test_198_older_commits_that_nobody_looks_for_may_be_lost_too(lm: Deployment) -> None:
     Mirror.objects.update(history="head")
     mirrored(lm, a=b"1")
-    assert "the objects of older commits are not checked" in said_of_loss()
+    assert "the objects of older commits are not validated" in said_of_loss()
 
 
 def test_199_what_the_source_may_collect_is_not_all_known_while_a_head_is_not_read(lm: Deployment) -> None:

@@ -67,7 +67,7 @@ def test_who_wrote_to_a_branch_by_force_is_told_with_its_time_and_undone_with_on
     at = clock.now() - timedelta(minutes=9)
     Promotion.objects.create(mirror=company["lab-eu"], branch="trial", why=Why.WRITTEN, at=at)
     told = happened(olga, "/mirrors/lab-eu/")
-    assert told.startswith("trial: Somebody wrote to it by force, without a commit. Seen 9 min ago,")
+    assert told.startswith("trial: Somebody wrote to it without a commit. Seen 9 min ago,")
     assert primary(olga, "/mirrors/lab-eu/") == ["Undo the changes of trial"]
     olga.post("/mirrors/lab-eu/reset-branch/", {"branch": "trial"})
     assert MirrorBranch.objects.get(mirror=company["lab-eu"], name="trial").reset_asked
@@ -77,7 +77,7 @@ def test_a_branch_that_somebody_made_is_told_and_looked_at_again(olga: Client, c
     lab = company["lab-eu"]
     MirrorBranch.objects.filter(mirror=lab).update(uncommitted=False)
     MirrorBranch.objects.create(mirror=lab, name="strange", head=make_id("x"), stray=True)
-    assert happened(olga, "/mirrors/lab-eu/") == "strange: Somebody made it at the mirror. Nobody knows since when."
+    assert happened(olga, "/mirrors/lab-eu/") == "strange: Somebody created it at the mirror. Since when is not known."
     Promotion.objects.create(mirror=lab, branch="strange", why=Why.FOREIGN, at=clock.now() - timedelta(hours=2))
     assert "Seen 2 h ago" in happened(olga, "/mirrors/lab-eu/")
     assert primary(olga, "/mirrors/lab-eu/") == ["Sync now"]
@@ -109,7 +109,7 @@ def test_damage_is_told_with_its_branches_and_looked_for_with_one_click(
     mirror, [_, *ranges] = Mirror.objects.get(), lm.lake.files_of(head)
     thing = damage(mirror, ranges[0])
     told = happened(olga, "/mirrors/lake-eu/")
-    assert told.startswith("main: 1 thing is missing or wrong that was complete. Seen 7 min ago,")
+    assert told.startswith("main: 1 file that was complete is missing or wrong. Seen 7 min ago,")
     assert primary(olga, "/mirrors/lake-eu/") == ["Check again"]
     answer = olga.post("/mirrors/lake-eu/backlog/retry/", {"which": "all"}, follow=True)
     assert "Checking 1 file again now" in text(answer)
@@ -119,13 +119,13 @@ def test_damage_is_told_with_its_branches_and_looked_for_with_one_click(
 def test_damage_beside_tampering_is_told_too(olga: Client, company: Any) -> None:
     damage(company["lab-eu"], make_id("another range"))
     told = happened(olga, "/mirrors/lab-eu/")
-    assert "trial: Somebody wrote" in told and "1 thing is missing or wrong that was complete" in told
+    assert "trial: Somebody wrote" in told and "1 file that was complete is missing or wrong" in told
     assert primary(olga, "/mirrors/lab-eu/") == ["Undo the changes of trial"]
 
 
 def test_damage_of_older_commits_is_shown_by_no_branch(olga: Client, lm: Deployment, head: str) -> None:
     damage(Mirror.objects.get(), make_id("another range"))
-    assert "no branch is known to show it now" in happened(olga, "/mirrors/lake-eu/")
+    assert "no branch is known to be affected now" in happened(olga, "/mirrors/lake-eu/")
 
 
 def test_where_metaranges_are_not_at_hand_it_is_not_known(
@@ -133,7 +133,7 @@ def test_where_metaranges_are_not_at_hand_it_is_not_known(
 ) -> None:
     damage(Mirror.objects.get(), make_id("another range"))
     monkeypatch.setattr("mirrors.status.incidents.ranges_named", lambda mirror, metarange_id: None)
-    assert "which branches show it is not known" in happened(olga, "/mirrors/lake-eu/")
+    assert "which branches are affected is not known" in happened(olga, "/mirrors/lake-eu/")
 
 
 @pytest.mark.parametrize("part", TABS)
@@ -149,7 +149,7 @@ def test_a_mirror_that_is_well_has_no_such_list(olga: Client, company: Any) -> N
 
 def test_who_may_only_look_is_told_and_offered_nothing(teammate: User, client: Client, company: Any) -> None:
     client.force_login(teammate)
-    assert "Somebody wrote to it by force" in happened(client, "/mirrors/lab-eu/")
+    assert "Somebody wrote to it without a commit" in happened(client, "/mirrors/lab-eu/")
     assert primary(client, "/mirrors/lab-eu/") == []
 
 
@@ -162,4 +162,4 @@ def test_a_head_that_never_was_whole_is_told_with_its_branch(lm: Deployment) -> 
     Coverage.objects.all().delete()
     lm.work(3)
     [told] = trouble_of(mirror_status(Mirror.objects.get())).happened
-    assert (told.text, told.branches) == ("Something that its head names is missing or wrong", ["main"])
+    assert (told.text, told.branches) == ("A file of its head is missing or wrong", ["main"])

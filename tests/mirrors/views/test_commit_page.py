@@ -46,7 +46,7 @@ def test_a_blocked_commit_says_what_it_lacks_and_what_to_do(olga: Client, compan
         "What blocks it 3",
         "Record copied",
         "+1.2 s",
-        "3 things that it names are missing or wrong",
+        "3 files of it are missing or wrong",
     ):
         assert words in said
     assert "Certificate" not in said
@@ -67,7 +67,7 @@ def test_a_commit_that_waits_for_its_ancestors_shows_what_blocks_them(olga: Clie
 
 def test_a_pause_is_told_of_a_commit_that_waits_and_not_of_one_that_is_there(olga: Client, company: Any) -> None:
     Mirror.objects.filter(name="analytics-eu").update(paused=True)
-    assert "Paused: no branch is moved until it is resumed." in text(olga.get(page_of("prices")))
+    assert "Paused: no branch moves until it is resumed." in text(olga.get(page_of("prices")))
     assert "Paused" not in text(olga.get(page_of("f5")))
 
 
@@ -91,7 +91,7 @@ def test_a_certificate_that_cannot_be_gathered_is_no_error(olga: Client, company
     MetarangeCoverage.objects.all().delete()
     answer = olga.get(page_of("f5"))
     assert answer.status_code == 200
-    assert re.search("It can't be gathered now: .* its metarange is unknown", text(answer))
+    assert re.search("It can't be shown now: .* its metarange is unknown", text(answer))
 
 
 def test_what_blocks_it_comes_in_pages(olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,9 @@ def test_the_list_may_be_of_a_branch_and_of_a_stage(olga: Client, company: Any) 
     promoted = text(olga.get(f"{MIRROR}commits/", {"branch": "main", "stage": "promoted"}))
     assert "orders 2026-11-19" in promoted and "customers" not in promoted
     assert "has no branch 'nowhere'" in text(olga.get(f"{MIRROR}commits/", {"branch": "nowhere"}))
-    assert "No commit fits." in text(olga.get(f"{MIRROR}commits/", {"branch": "features_v2", "stage": "seen"}))
+    assert "No commits match these filters." in text(
+        olga.get(f"{MIRROR}commits/", {"branch": "features_v2", "stage": "seen"})
+    )
 
 
 def test_the_list_comes_in_pages(olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,21 +58,26 @@ def call_of(answer: HttpResponse) -> list[str]:
 def test_checks_are_said_while_one_types_and_nothing_is_made(olga: Client, lm: Deployment) -> None:
     answer = part(olga, "preflight")
     assert "Ready: " in text(answer)
-    assert "9 rights not known" in text(answer)
+    assert "9 rights not tested" in text(answer)
     assert not Mirror.objects.exists()
 
 
 def test_what_failed_comes_first_with_its_fix(olga: Client, lm: Deployment) -> None:
     said = text(part(olga, "preflight", storage_namespace="s3://src/lake/in"))
     assert re.search(r"\d of \d+ checks failed: see below for what to do", said)
-    order = ["overlaps the source's s3://src/lake", "Choose a place of its own", "in order", "nothing has been changed"]
+    order = [
+        "overlaps the source's s3://src/lake",
+        "Choose a namespace of its own",
+        "passed",
+        "nothing has been changed",
+    ]
     assert [said.index(words) for words in order] == sorted(said.index(words) for words in order)
 
 
 def test_nothing_is_asked_before_the_repository_is_named(olga: Client, lm: Deployment) -> None:
-    assert "Nothing is checked yet" in text(part(olga, "preflight", source_repository=""))
-    assert "once the repository is named" in text(part(olga, "matches", source_repository=" "))
-    assert "Nothing is checked yet" in text(olga.get(NEW))
+    assert "Nothing has been checked yet" in text(part(olga, "preflight", source_repository=""))
+    assert "once the repository is entered" in text(part(olga, "matches", source_repository=" "))
+    assert "Nothing has been checked yet" in text(olga.get(NEW))
     assert lm.us.calls == lm.eu.calls == []
 
 
@@ -142,9 +147,9 @@ def test_a_cost_that_was_not_counted_to_the_end_says_so(
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ({"source_repository": ""}, "Counted once the repository is named"),
-        ({"source_repository": "nothing"}, "there is no repository 'nothing' in us-east-1. Give the name"),
-        ({"source_repository": "No Name"}, "there is no repository 'No Name' in us-east-1. Give the name"),
+        ({"source_repository": ""}, "Counted once the repository is entered"),
+        ({"source_repository": "nothing"}, "there is no repository 'nothing' in us-east-1. Check the name"),
+        ({"source_repository": "No Name"}, "there is no repository 'No Name' in us-east-1. Check the name"),
         ({"source_region": "mars"}, "mars"),
         ({"exclude": "main"}, "the default branch 'main' can't be excluded"),
     ],
@@ -159,7 +164,7 @@ def test_a_source_that_does_not_answer_is_named_in_place_of_the_cost(olga: Clien
     lm.us.failing["get_repository"] = Unreachable("http://us did not answer", hint="Start it")
     said = text(part(olga, "cost"))
     assert "the source us-east-1 can't be asked: http://us did not answer. Start it" in said
-    assert "It is counted again" in said
+    assert "Counted again" in said
 
 
 def test_who_may_not_mirror_a_repository_learns_nothing_of_its_size(
@@ -186,9 +191,9 @@ def test_check_without_scripts_keeps_what_was_typed_and_makes_nothing(olga: Clie
     answer = olga.post(NEW, typed)
     page = answer.content.decode()
     assert answer.status_code == 200
-    assert "'Not A Name' can't name a mirror" in html.unescape(page) and "'x' matches no branch now" in html.unescape(
+    assert "'Not A Name' is not a valid mirror name" in html.unescape(
         page
-    )
+    ) and "'x' matches no branch now" in html.unescape(page)
     assert 'value="Not A Name"' in page and "tmp-*\nx</textarea>" in page
     assert re.search(r'name="tags"[^>]*checked', page)
     assert re.search(r'name="region" value="ap-southeast-2"[^>]*checked', page)
@@ -272,7 +277,7 @@ def test_a_refused_form_keeps_the_chosen_region(olga: Client, lm: Deployment) ->
 
 def test_what_is_still_empty_is_no_failure(olga: Client, lm: Deployment) -> None:
     said = text(part(olga, "preflight", name="", storage_namespace=""))
-    assert "''" not in said and "can't name a mirror" not in said and "is no storage namespace" not in said
+    assert "''" not in said and "is not a valid mirror name" not in said and "is not a storage namespace" not in said
     assert "Fill in the name of the mirror and the storage namespace for the rest." in said
     assert "Fill in the storage namespace for the rest." in text(part(olga, "preflight", storage_namespace=""))
 

@@ -123,7 +123,7 @@ def test_each_filter_is_a_chip_that_takes_it_away(olga: Client, company: Any) ->
 
 def test_a_list_without_a_match_leads_back_to_all(olga: Client, company: Any) -> None:
     said = text(olga.get("/mirrors/?find=nowhere"))
-    assert "No mirror is like that. Show all mirrors" in said
+    assert "No mirrors match these filters. Show all mirrors" in said
     assert "No mirror yet" not in said
 
 
@@ -203,8 +203,8 @@ def test_several_are_paused_and_resumed_at_once(olga: Client, company: Any, lm: 
 def test_several_are_looked_at_or_checked_and_who_refuses_is_named(olga: Client, company: Any, lm: Deployment) -> None:
     assert "Syncing: lab-eu, orders-eu." in text(change(olga, "sync", "orders-eu", "lab-eu", headers=HTMX))
     said = text(change(olga, "validate", "fresh-eu", "models-eu", headers=HTMX))
-    assert "checked again from its bytes: models-eu." in said
-    assert "fresh-eu: 'fresh-eu' has no branch at a commit that is known" in said
+    assert "all heads are validated again: models-eu." in said
+    assert "fresh-eu: 'fresh-eu' has no branch at a known commit yet" in said
     assert [one.mirror.name for one in Validation.objects.all()] == ["models-eu"]
 
 
@@ -218,8 +218,8 @@ def test_who_may_not_is_told_for_each_mirror(teammate: User, client: Client, com
 
 
 def test_nothing_chosen_and_an_unknown_verb_are_told(olga: Client, company: Any) -> None:
-    assert "choose mirrors by the boxes" in text(change(olga, "pause", headers=HTMX))
-    assert "choose mirrors by the boxes" in text(change(olga, "pause", "\0", "x" * 10_000, headers=HTMX))
+    assert "Select at least one mirror" in text(change(olga, "pause", headers=HTMX))
+    assert "Select at least one mirror" in text(change(olga, "pause", "\0", "x" * 10_000, headers=HTMX))
     assert change(olga, "explode", "models-eu").status_code == 400
     assert olga.get("/mirrors/_change/").status_code == 405
 

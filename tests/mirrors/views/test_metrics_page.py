@@ -66,7 +66,7 @@ def test_the_pictures_say_the_worst_and_when_it_was(olga: Client, mirror: Mirror
 def test_a_quiet_mirror_is_told_as_such(olga: Client, mirror: Mirror) -> None:
     add(mirror, one(minute=15), lag_seconds=0, backlog=0, backlog_last=0, promoted=0, commits_seen=0)
     said = text(olga.get(PAGE))
-    assert "Never behind; target 15 min." in said and "No branch lacked a commit." in said
+    assert "Never behind; target 15 min." in said and "No branch was behind." in said
     assert said.count("Nothing new was validated.") == 2
 
 

@@ -71,7 +71,7 @@ def test_a_check_whose_worker_is_gone_is_lost_not_running(olga: Client, company:
 def test_validate_asks_for_all_heads_and_shows_how_far_it_is(olga: Client, company: Any) -> None:
     answer = olga.post(f"{MIRROR}validate/", {"back": f"{MIRROR}runs/"}, follow=True)
     said = text(answer)
-    assert "Queued: all that the mirror's heads name is checked again" in said
+    assert "Queued: everything that the heads refer to is validated again" in said
     assert "All heads" in said and "Queued — 0 0 —" in said and "by olga" in said
     began = datetime.now(UTC) - timedelta(seconds=60)
     Validation.objects.update(started_at=began, ranges=40, ranges_done=10, metaranges=[], problems=2)
@@ -81,7 +81,7 @@ def test_validate_asks_for_all_heads_and_shows_how_far_it_is(olga: Client, compa
 
 def test_a_mirror_without_heads_has_nothing_to_validate(olga: Client, company: Any) -> None:
     htmx = {"HX-Request": "true", "HX-Target": "notices"}
-    assert "there is nothing to look at yet" in text(olga.post("/mirrors/fresh-eu/validate/", headers=htmx))
+    assert "there is nothing to validate" in text(olga.post("/mirrors/fresh-eu/validate/", headers=htmx))
 
 
 # Audit
@@ -143,7 +143,7 @@ def test_the_figures_tell_the_target_and_what_would_be_lost(olga: Client, compan
 
 def test_what_nobody_measured_is_not_told(olga: Client, company: Any) -> None:
     assert "within target" not in text(olga.get(MIRROR))
-    assert "no commit that was seen there would be lost" in text(olga.get("/mirrors/models-eu/"))
+    assert "no commit seen so far would be lost" in text(olga.get("/mirrors/models-eu/"))
 
 
 def test_who_may_only_look_gets_no_buttons_that_would_be_refused(

@@ -242,10 +242,10 @@ def test_a_form_makes_a_mirror_and_says_so(olga: Client, lm: Deployment) -> None
     ("change", "status", "field", "words"),
     [
         ({"name": ""}, 400, "name", "This field is required."),
-        ({"name": "Not A Name"}, 400, "name", "can't name a mirror"),
+        ({"name": "Not A Name"}, 400, "name", "is not a valid mirror name"),
         ({"name": "new"}, 400, "name", "is a page of LakeMirror's own"),
         ({"name": "n" * 300}, 400, "name", "at most 200"),
-        ({"storage_namespace": "/tmp/x"}, 400, "storage_namespace", "is no storage namespace"),
+        ({"storage_namespace": "/tmp/x"}, 400, "storage_namespace", "is not a storage namespace"),
         ({"region": "mars-1"}, 400, "region", "Select a valid choice"),
         ({"source_repository": "nothing"}, 404, "", "there is no repository 'nothing' in us-east-1"),
     ],
@@ -439,7 +439,7 @@ def test_an_opened_branch_offers_to_undo_a_forced_write(olga: Client, company: A
     page = olga.get("/mirrors/lab-eu/?branch=trial&branch=main").content.decode()
     assert page.count("Undo the uncommitted changes</button>") == 1
     answer = olga.post("/mirrors/lab-eu/reset-branch/", {"branch": "trial"}, follow=True)
-    assert "the uncommitted changes of trial are undone now" in text(answer)
+    assert "the uncommitted changes of trial are being undone" in text(answer)
     assert MirrorBranch.objects.get(mirror=company["lab-eu"], name="trial").reset_asked
     assert olga.post("/mirrors/lab-eu/reset-branch/", {"branch": "nowhere"}).status_code == 404
 
@@ -451,7 +451,7 @@ def test_a_branch_that_can_not_be_is_told_and_nothing_is_undone(
 ) -> None:
     answer = olga.post("/mirrors/lab-eu/reset-branch/", {"branch": branch}, headers=headers)
     assert answer.status_code == (200 if headers else 404)
-    assert "lab-eu' has made no branch" in text(answer)
+    assert "lab-eu' has no branch" in text(answer)
     assert len(answer.content) < 10_000
     assert not MirrorBranch.objects.filter(reset_asked=True).exists()
 
@@ -459,7 +459,7 @@ def test_a_branch_that_can_not_be_is_told_and_nothing_is_undone(
 def test_a_branch_of_any_script_is_reset(olga: Client, company: Any, lm: Deployment) -> None:
     MirrorBranch.objects.filter(name="trial").update(name="zweig-ü-枝", uncommitted=True)
     answer = olga.post("/mirrors/lab-eu/reset-branch/", {"branch": "zweig-ü-枝"}, follow=True)
-    assert "the uncommitted changes of zweig-ü-枝 are undone now" in text(answer)
+    assert "the uncommitted changes of zweig-ü-枝 are being undone" in text(answer)
     assert MirrorBranch.objects.get(reset_asked=True).name == "zweig-ü-枝"
 
 
@@ -487,7 +487,7 @@ def test_an_opened_branch_tells_who_else_moved_it(olga: Client, company: Any) ->
     for why in ("written-by-somebody", "uncommitted-changes-undone"):
         company["lab-eu"].promotions.create(from_commit="a" * 64, to_commit="a" * 64, **(move | {"why": why}))
     page = text(olga.get("/mirrors/lab-eu/?branch=main"))
-    assert "somebody wrote to this branch at the mirror by force" in page
+    assert "somebody wrote to this branch at the mirror without a commit" in page
     assert "the uncommitted changes of this branch were undone" in page
 
 

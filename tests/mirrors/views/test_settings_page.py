@@ -92,7 +92,7 @@ def test_branches_that_fall_out_are_asked_about(olga: Client, mirror: Mirror) ->
     assert "id_on_unselect" not in olga.get(SETTINGS).content.decode()
     answer = olga.post(SETTINGS, form)
     assert answer.status_code == 400
-    told = "2 branches at the mirror would not be mirrored any more: backfill/2024-q4, features_v2"
+    told = "2 branches would no longer be mirrored: backfill/2024-q4, features_v2"
     assert told in text(answer)
     assert 'id="id_on_unselect"' in answer.content.decode() and "features*" in answer.content.decode()
     assert olga.post(SETTINGS, form | {"on_unselect": "delete"}).status_code == 302

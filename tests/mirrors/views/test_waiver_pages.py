@@ -64,7 +64,7 @@ def test_a_branch_that_waits_for_other_commits_too_would_still_wait(olga: Client
 def test_it_is_waived_with_its_reason_and_an_entry_in_the_audit_trail(olga: Client, company: Any) -> None:
     answer = waive(olga)
     assert answer.redirect_chain == [(page_of("nightly orders load"), 302)]
-    assert "is waived: what descends from it" in text(answer) and WHY in text(answer)
+    assert "is waived: commits that descend from it" in text(answer) and WHY in text(answer)
     sha = sha_of("nightly orders load")
     assert MirrorCommit.objects.get(commit__sha=sha, mirror=company["analytics-eu"]).waiver.reason == WHY
     audited = AuditEvent.objects.get(after__commits=[sha])
@@ -74,10 +74,10 @@ def test_it_is_waived_with_its_reason_and_an_entry_in_the_audit_trail(olga: Clie
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ({"typed": ""}, "exactly as it stands here. Nothing was waived."),
-        ({"typed": "1234567"}, "exactly as it stands here. Nothing was waived."),
-        ({"typed": "models-eu"}, "exactly as it stands here. Nothing was waived."),
-        ({"reason": " "}, "Say why: whoever meets this commit later has to know."),
+        ({"typed": ""}, "exactly as shown. Nothing was waived."),
+        ({"typed": "1234567"}, "exactly as shown. Nothing was waived."),
+        ({"typed": "models-eu"}, "exactly as shown. Nothing was waived."),
+        ({"reason": " "}, "Give a reason for those who come across this commit later."),
     ],
 )
 def test_nothing_is_waived_by_a_slip(olga: Client, company: Any, typed: dict[str, str], words: str) -> None:
@@ -115,14 +115,14 @@ def test_what_is_gone_at_both_sides_keeps_nobody_back(olga: Client, company: Any
 
 
 def test_waivers_are_listed_and_withdrawn(olga: Client, company: Any, owner: User) -> None:
-    assert "Nothing is waived" in text(olga.get(f"{MIRROR}waivers/"))
+    assert "No waivers" in text(olga.get(f"{MIRROR}waivers/"))
     waive(olga)
     waiver = Waiver.objects.get()
     assert f"{MIRROR}waivers/" in olga.get(f"{MIRROR}commits/").content.decode()
     listed = text(olga.get(f"{MIRROR}waivers/"))
     assert sha_of("nightly orders load")[:8] in listed and WHY in listed
     answer = olga.post(f"{MIRROR}waivers/{waiver.pk}/withdraw/", {"back": f"{MIRROR}waivers/"}, follow=True)
-    assert f"Waiver {waiver.pk} is withdrawn. No branch is moved back" in text(answer)
+    assert f"Waiver {waiver.pk} is withdrawn. No branch moves back" in text(answer)
     assert not Waiver.objects.exists()
     assert olga.post(f"{MIRROR}waivers/{waiver.pk}/withdraw/").status_code == 404
     assert olga.post(f"{MIRROR}waivers/{10**20}/withdraw/").status_code == 404

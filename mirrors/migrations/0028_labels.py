@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('mirrors', '0026_pauses_with_reason_and_end'),
+        ('mirrors', '0027_branch_priority'),
     ]
 
     operations = [
