@@ -53,6 +53,7 @@ COMMANDS = (
     lifecycle.validate,
     lifecycle.delete,
     repairs.retry,
+    repairs.bring,
     repairs.repair,
     repairs.prioritise,
     repairs.reset_branch,

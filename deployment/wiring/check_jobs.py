@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from core.bringing import SLICE_SECONDS, SMALL_SLICE_SECONDS
@@ -14,6 +14,7 @@ from core.errors import LakeMirrorError
 from deployment.wiring import clients, executors, region_settings
 
 if TYPE_CHECKING:
+    from spark_jobs.check.bring import Brings
     from spark_jobs.check.settings import Bring, CheckSettings
 
 
@@ -52,6 +53,14 @@ def settings_of(mirror: Any, *, slice_seconds: float = SLICE_SECONDS) -> CheckSe
         sample_seed=random.getrandbits(31),
         bring=_bring(mirror, slice_seconds) if mirror.brings else None,
     )
+
+
+def mover_on_request(mirror: Any, seconds: float) -> Brings:
+    """What copies objects of a mirror for so many seconds because somebody asked for it, by the mirror's limits."""
+    from spark_jobs.check import job
+
+    executors.tell_keys()
+    return job.mover_of(replace(settings_of(mirror), bring=_bring(mirror, seconds)))
 
 
 def change_limits(old: Any, new: Any) -> bool:

@@ -103,6 +103,16 @@ def replication(region: str) -> Replication:
     return StoreReplication(quick_bulk_objects(region))
 
 
+def require_writable(region: str, namespace: str, seconds: float = 5.0) -> None:
+    """Return if a region's store takes objects below a namespace: an upload is begun there and cancelled. Raises what
+    the store answers."""
+    from adapters.s3.write_probe import probe_upload
+
+    for error in probe_upload(quick_bulk_objects(region), namespace, seconds=seconds).values():
+        if error is not None:
+            raise error
+
+
 def export_store(region: str, uri: str) -> FastObjectStore:
     """The store of an address that branches of a region are exported to."""
     return _fast(_export_options(region, uri))

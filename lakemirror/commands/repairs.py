@@ -25,6 +25,19 @@ def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everyth
 
 
 @click.command()
+@click.option("--id", "ids", type=click.IntRange(1), multiple=True, metavar="ID", help="This one; may be repeated.")
+@click.option("--address", "addresses", multiple=True, metavar="ADDRESS", help="This address; may be repeated.")
+@click.option("--all", "everything", is_flag=True, help="All that is missing, and all that turns out to be.")
+@of_mirror
+def bring(talk: Talk, path: str, ids: Sequence[int], addresses: Sequence[str], everything: bool) -> None:
+    """Have LakeMirror copy once what the stores' replication has not brought."""
+    if [bool(ids), bool(addresses), everything].count(True) != 1:
+        raise click.UsageError("give one of --id, --address and --all")
+    body: dict[str, object] = {"blockers": list(ids)} if ids else {"addresses": list(addresses)}
+    talk.tell(talk.api.post(f"{path}/bring", {"all": True} if everything else body), message)
+
+
+@click.command()
 @click.option("--dry-run", is_flag=True, help="Only print what is missing, who brings it and what it would cost.")
 @of_mirror
 @click.argument("commit")

@@ -16,6 +16,7 @@ from graveler.metarange import RangeRef
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirroring.validate import on_demand as validations
+from mirroring.validate.bring_asked import bring_asked
 from mirroring.validate.bring_metaranges import Brought, planned, range_ids, read_at_source, write_whole
 from mirroring.validate.bringing_order import next_to_bring
 from mirroring.validate.recheck import look_again
@@ -56,6 +57,7 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
     _begin_anew_after_an_older_version(mirror, lease)
     prune_commits(mirror, lease)
     leave_unchecked(mirror)
+    asked = bring_asked(mirror)
     relook = look_again(mirror, lease)
     unread = resolve_doubts(mirror, lease)
     mark_needed(mirror, lease)
@@ -74,7 +76,16 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
         Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=clock.now())
     on_demand = validations.advance(mirror, lease)
     verified = verify(mirror, lease, busy=bool(checks))
-    for error in (relook.failed, failed, brought.failed, loaded.failed, unread, on_demand, verified.failed):
+    for error in (
+        asked.failed,
+        relook.failed,
+        failed,
+        brought.failed,
+        loaded.failed,
+        unread,
+        on_demand,
+        verified.failed,
+    ):
         if error is not None:
             raise error  # now that it delays nothing else
     return DutyOutcome(_summary(relook.arrived, len(checks), complete, verified.ranges), _next_in(mirror))

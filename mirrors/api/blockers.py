@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
+from core.installations.s3_events import LONGEST_KEY
 from core.replication.causes import Cause
 from core.text.phrases import count
 from db.chunks import rows_in_chunks
@@ -22,14 +23,14 @@ from mirrors.api.schemas import ThingAnswer
 from mirrors.models import Blocker, Mirror, MirrorDuty
 from mirrors.queries.missing import blockers_of, thing_of
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Group, Looked, blockers_retry
+from mirrors.services.backlog import Group, Looked, blockers_retry, files_bring
 from mirrors.services.rights import require_operation_of
 from mirrors.status.mirror import thing_json
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, number_of, one_of, page_of
 from web.schemas import LOCATION, JobTakenAnswer, page_with, text_or_null
-from web.serializers import Body, rfc3339
+from web.serializers import Body, TrueOrFalse, rfc3339
 
 MOST_IDS = 1000
 GROUPS = ("reason", "cause", "prefix")
@@ -157,6 +158,48 @@ class BlockersRetry(APIView):
         mirror = find_mirror(repository, mirror_id)
         number = blockers_retry(actor=request.user, mirror=mirror, **body.validated_data)
         answer = {"message": f"checking {count(number, 'problem')} now", "blockers": number}
+        return accepted(answer, duty_url(MirrorDuty.VALIDATE, mirror.pk))
+
+
+class BringAsked(Body):
+    """The body of POST: which files, by the ids of blockers or by addresses below the namespace; or all."""
+
+    blockers = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), allow_empty=False, max_length=MOST_IDS
+    )
+    addresses = serializers.ListField(
+        child=serializers.CharField(max_length=LONGEST_KEY), allow_empty=False, max_length=MOST_IDS
+    )
+    all = TrueOrFalse()
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(partial=True, **given)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        super().validate(attrs)
+        if len(attrs) != 1 or attrs.get("all") is False:
+            raise serializers.ValidationError({"blockers": 'give one of blockers, addresses and "all": true'})
+        return attrs
+
+
+class Bring(APIView):
+    """Have LakeMirror copy what the stores' replication has not brought."""
+
+    tag = "blockers"
+
+    @answers("Bring missing files", 202, RetriedAnswer, body=BringAsked, query=[LOCATION], fails=[409])
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """202 with how many files are copied once; with `all`, also what turns out to be missing in the next 24 hours.
+        409 for a managed mirror, one that is paused or stopped, and a store that takes nothing. Needs fs:OperateMirror
+        on the source or the mirror."""
+        require_operation_of(request.user, repository, mirror_id)
+        body = BringAsked(data=request.data)
+        body.is_valid(raise_exception=True)
+        mirror = find_mirror(repository, mirror_id)
+        given = body.validated_data
+        which = {"ids": given.get("blockers"), "addresses": given.get("addresses")}
+        number = files_bring(actor=request.user, mirror=mirror, **which)
+        answer = {"message": f"copying {count(number, 'file')} now", "blockers": number}
         return accepted(answer, duty_url(MirrorDuty.VALIDATE, mirror.pk))
 
 

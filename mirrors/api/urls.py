@@ -42,6 +42,7 @@ _of_mirror = [
     path("commits/<str:commit>/repair", repair.CommitRepair.as_view(), name="api-repair"),
     path("blockers", blockers.Blockers.as_view(), name="api-blockers"),
     path("blockers/retry", blockers.BlockersRetry.as_view(), name="api-blockers-retry"),
+    path("bring", blockers.Bring.as_view(), name="api-bring"),
     path("validate", validations.Validate.as_view(), name="api-validate"),
     path("validations", validations.Validations.as_view(), name="api-validations"),
     path("validations/<int:job>", validations.ValidationDetail.as_view(), name="api-validation"),

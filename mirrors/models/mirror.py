@@ -103,6 +103,9 @@ class Mirror(Pausable, Labelled):
         help_text="rules of garbage collection as last read at both sides: core/mirroring/explain/gc_rules.py",
     )
     gc_rules_at = models.DateTimeField(null=True, help_text="when they were last asked for")
+    bring_all_at = models.DateTimeField(
+        null=True, help_text="when somebody had LakeMirror copy all that is missing once; null: nobody, or it is done"
+    )
     replication = models.JSONField(
         null=True,
         help_text="what keeps the stores' replication, by causes: mirrors/transitions/causes.py; null: nothing",
@@ -142,6 +145,13 @@ class Mirror(Pausable, Labelled):
         """Whether what is missing is brought now: never into a repository, or from a source, that is in doubt."""
         managed = self.object_replication == ObjectReplication.MANAGED and not self.copying_paused
         return managed and self.state == self.State.ACTIVE and not self.source.frozen_reason
+
+    @property
+    def brings_on_request(self) -> bool:
+        """Whether somebody may have what the stores have not brought copied once: never of one that is paused, nor into
+        a repository, or from a source, that is in doubt."""
+        native = self.object_replication == ObjectReplication.NATIVE and not self.paused
+        return native and self.state == self.State.ACTIVE and not self.source.frozen_reason
 
     @property
     def selection(self) -> Selection:

@@ -130,6 +130,9 @@ class Blocker(models.Model):
     cause_told = ExactTextField(default="", db_default="", blank=True, help_text="the same in a sentence")
     cause_advice = ExactTextField(default="", db_default="", blank=True, help_text="what to do about it")
     cause_at = models.DateTimeField(null=True, help_text="when the source's store was asked for that")
+    bring_asked_at = models.DateTimeField(
+        null=True, help_text="when somebody had LakeMirror copy it once, in place of the stores"
+    )
     first_seen = models.DateTimeField()
     attempts = models.IntegerField(default=1)
     look_at = models.DateTimeField()

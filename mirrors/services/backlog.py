@@ -11,15 +11,19 @@ from typing import Any
 from django.db.models import QuerySet
 
 from audit.verbs import Verb
+from core.bringing import ObjectReplication
+from core.errors import Conflict, LakeMirrorError
 from core.mirroring.facts import ARRIVING
 from db import clock
+from deployment.wiring import clients
 from jobs import duties
 from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
 from mirrors.models.querysets import UNCHECKED
 from mirrors.queries.missing import OPEN_COMMITS, blockers_of
 from mirrors.queries.missing_counts import COUNTED
 from mirrors.services.rights import require_operation
-from mirrors.transitions.blockers import LOOKED_FOR
+from mirrors.transitions.blockers import LOOKED_FOR, address_hash
+from mirrors.transitions.causes import awaited
 from rbac import services as rbac
 
 
@@ -118,9 +122,54 @@ def _chosen(mirror: Mirror, reason: str, commit: str) -> QuerySet[Blocker]:
 
 def _retry(actor: Any, mirror: Mirror, rows: QuerySet[Blocker], **which: Any) -> int:
     right = require_operation(actor, mirror)
-    number = rows.update(look_at=clock.now())
-    duties.wake(MirrorDuty.VALIDATE, mirror.pk)
+    number = rows.update(look_at=clock.now(), cause_at=None)
+    for kind in (MirrorDuty.VALIDATE, MirrorDuty.MANAGE):
+        duties.wake(kind, mirror.pk)
     chosen = {name: value for name, value in which.items() if value not in (None, "")} or {"all": True}
     after = {"retry_blockers": chosen, "mirror": mirror.name, "blockers": number}
     rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=mirror.audit_name, after=after)
     return number
+
+
+def files_bring(
+    *,
+    actor: Any,
+    mirror: Mirror,
+    ids: Sequence[int] | None = None,
+    addresses: Sequence[str] | None = None,
+) -> int:
+    """Have LakeMirror copy once what the stores have not brought to a native mirror: these ids or addresses, or, with
+    neither, all that is missing and all that turns out to be; how many files that are now.
+
+    Only what a commit waits for is copied, and nothing that is there. Raises Denied; Conflict where LakeMirror copies
+    the objects anyway, where nothing may be copied, and where the destination's store takes nothing from our key.
+    """
+    right = require_operation(actor, mirror)
+    _require_bringing(mirror)
+    rows = awaited(mirror)
+    if ids is not None:
+        named = mirror.blockers.filter(pk__in=ids)
+        rows = rows.filter(kind__in=named.values("kind"), key__in=named.values("key"))
+    if addresses is not None:
+        rows = rows.filter(address_hash__in=[address_hash(address) for address in addresses])
+    number = rows.order_by().values("kind", "key").distinct().count()
+    now = clock.now()
+    rows.update(bring_asked_at=now, look_at=now)
+    if ids is None and addresses is None:
+        Mirror.objects.filter(pk=mirror.pk).update(bring_all_at=now)
+    duties.wake(MirrorDuty.VALIDATE, mirror.pk)
+    which = {"ids": ids} if ids is not None else {"addresses": addresses} if addresses is not None else {"all": True}
+    after = {"bring": which, "mirror": mirror.name, "files": number}
+    rbac.audit(actor=actor, right=right, verb=Verb.BRING, subject=mirror.audit_name, after=after)
+    return number
+
+
+def _require_bringing(mirror: Mirror) -> None:
+    if mirror.object_replication == ObjectReplication.MANAGED:
+        raise Conflict(f"LakeMirror copies the objects of '{mirror.name}' already")
+    if not mirror.brings_on_request:
+        raise Conflict(f"nothing is copied to '{mirror.name}' while it is paused, new or stopped, or its source frozen")
+    try:
+        clients.require_writable(mirror.region, mirror.namespace)
+    except LakeMirrorError as error:
+        raise Conflict(f"the store of {mirror.region} takes no object: {error.message}", hint=error.hint) from error

@@ -17,7 +17,7 @@ from mirrors.models import Blocker
 from mirrors.preflight.unreplicated import count_unreplicated, route_of_mirror
 from mirrors.queries.missing import blockers_of
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Looked, things_retry
+from mirrors.services.backlog import Looked, files_bring, things_retry
 from mirrors.status.mirror import mirror_statuses
 from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
@@ -26,6 +26,7 @@ from web.paging import number_of
 FILTERS = ("kind", "reason", "cause", "prefix", "branch", "commit")
 GROUPS = 10
 MOST_IDS = 1000
+BRING = "bring-"
 
 
 @never_cache
@@ -65,19 +66,22 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 @may_see
 def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
-    """Look now for one thing, for those selected, for those of a reason, or for all."""
+    """Look now for one thing, for those selected, for those of a reason, or for all; or have one, those selected or all
+    copied by LakeMirror once."""
     mirror = find_visible(request, name)
-    retry = partial(things_retry, actor=request.user, mirror=mirror)
     which = request.POST.get("which", "")
+    brings = which.startswith(BRING)
+    verb = partial(files_bring if brings else things_retry, actor=request.user, mirror=mirror)
+    which = which.removeprefix(BRING)
     if which.startswith("one-"):
-        retry = partial(retry, ids=_ids([which.removeprefix("one-")]))
+        verb = partial(verb, ids=_ids([which.removeprefix("one-")]))
     elif which == "selected":
-        retry = partial(retry, ids=_ids(request.POST.getlist("thing")))
-    elif which == "reason":
-        retry = partial(retry, reason=_reason(request.POST.get("reason", "")))
+        verb = partial(verb, ids=_ids(request.POST.getlist("thing")))
+    elif which == "reason" and not brings:
+        verb = partial(verb, reason=_reason(request.POST.get("reason", "")))
     elif which != "all":
         raise Invalid("choose which ones: one, those selected, those with a reason, or all", field="which")
-    return carry_out(request, mirror, retry, _message)
+    return carry_out(request, mirror, verb, _brought if brings else _message)
 
 
 @require_POST
@@ -111,3 +115,10 @@ def _message(number: int) -> str:
     if not number:
         return "Nothing selected can be checked again: it may have arrived already."
     return f"Checking {count(number, 'file')} again now."
+
+
+def _brought(number: int) -> str:
+    """What is told of so many files that LakeMirror is to copy."""
+    if not number:
+        return "Nothing selected is missing any more, or none of it can be copied."
+    return f"Copying {count(number, 'file')} now. Each counts once it is found at the mirror."

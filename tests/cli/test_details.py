@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -120,6 +121,9 @@ def test_what_is_missing_is_looked_for_now(olgas: Terminal, company: Any) -> Non
     assert said(olgas("mirror", "retry", *EU, "--id", str(thing.pk))).startswith("checking 1 problem")
     assert said(olgas("mirror", "retry", *EU, "--reason", "missing")).startswith("checking 3 problem")
     assert said(olgas("mirror", "retry", *EU, "--all")).startswith("checking 3 problem")
+    with mock.patch("deployment.wiring.clients.require_writable"):
+        assert said(olgas("mirror", "bring", *EU, "--all")).startswith("copying ")
+        assert said(olgas("mirror", "bring", *EU, "--id", str(thing.pk))).startswith("copying 1 file now")
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
 
 

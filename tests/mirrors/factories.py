@@ -32,6 +32,7 @@ from mirrors.models import (
     SourceBranch,
 )
 from mirrors.queries.metarange_cache import Found, remembered
+from mirrors.transitions.blockers import address_hash
 from tests.mirrors.copied import company
 
 _numbers = count(1)
@@ -209,6 +210,7 @@ def block(
     address = f"data/{digest[:20]}/{digest[20:40]}" if kind == "object" else f"_lakefs/{digest}"
     defaults: dict[str, Any] = {
         "address": address,
+        "address_hash": address_hash(address),
         "path": path if kind == "object" else "",
         "size": size if kind == "object" else None,
         "reason": reason,

@@ -77,6 +77,11 @@ class Deployment:
         """Every bucket is there, and empty."""
         return EmptyPlace()
 
+    def require_writable(self, region: str, namespace: str) -> None:
+        """Its store takes what it gives."""
+        if self.objects(region).down is not None:
+            raise self.objects(region).down
+
     def mover(self, settings: Any) -> FakeMover:
         """What a mirror that brings its objects brings them with."""
         if (self._mover.source, self._mover.store) != (self.us_store, self.eu_store):
@@ -240,6 +245,7 @@ def one_by_one() -> Iterator[None]:
         mock.patch("spark_jobs.check.job.ThreadPoolExecutor", OneByOne),
         mock.patch("spark_jobs.check.bring.ThreadPoolExecutor", OneByOne),
         mock.patch("mirroring.native_replication.ThreadPoolExecutor", OneByOne),
+        mock.patch("mirroring.validate.bring_asked.ThreadPoolExecutor", OneByOne),
     ):
         yield
 
@@ -265,6 +271,7 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("deployment.wiring.clients.quick_objects", made.objects),
             mock.patch("deployment.wiring.clients.local_cache", lambda: made.local_cache),
             mock.patch("deployment.wiring.clients.bulk_objects", lambda region: BulkStandIn(made.objects(region))),
+            mock.patch("deployment.wiring.clients.require_writable", made.require_writable),
             mock.patch("deployment.wiring.clients.replication", lambda region: made.replication),
             mock.patch("deployment.wiring.clients.quick_export_store", made.quick_export_store),
             mock.patch("deployment.wiring.check_jobs.run_check", made.run_check),

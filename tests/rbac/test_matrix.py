@@ -160,6 +160,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST mirror_new": CREATION | {"source_region": "us-east-1", "source_repository": "lake", "include": "*"},
     "POST mirror_delete": {"typed": "lake-eu"},
     "POST blockers_retry": {"which": "all"},
+    "POST api-bring": {"all": True},
     "POST mirrors_change": {"verb": "sync"},
     "POST exports_change": {"verb": "run"},
     "POST export_new": {

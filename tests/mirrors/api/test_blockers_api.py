@@ -14,6 +14,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEvent
+from core.errors import Denied
 from jobs.models import Duty
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 from rbac.models import User
@@ -270,7 +271,7 @@ def test_a_retry_makes_things_due_wakes_the_validator_and_is_audited(
         body = {"ids": [Blocker.objects.get(path="orders/2.csv").pk, 10**9]}
     status, answer = api.call("POST", f"{BLOCKERS}/retry", body)
     assert (status, answer["blockers"], due()) == (202, len(found), found)
-    wake.assert_called_once_with("validate", mirror.pk)
+    assert wake.call_args_list == [mock.call("validate", mirror.pk), mock.call("manage", mirror.pk)]
     event = AuditEvent.objects.get(action="fs:OperateMirror", verb="retry", subject="mirror/lake-eu")
     assert (event.actor, event.after["retry_blockers"]) == ("olga", body or {"all": True})
     assert (event.after["mirror"], event.after["blockers"]) == ("lake-eu", len(found))
@@ -331,3 +332,23 @@ def test_what_replication_has_not_brought_is_found_by_its_cause(api: Api, main: 
     assert groups["NoRule"] == 1
     assert None in groups, "of the others nobody knows"
     assert api.call("GET", f"{MIRRORS}/lake-eu/blockers?cause=Weather")[0] == 400
+
+
+def test_bringing_is_asked_for_audited_and_refused_where_nothing_may_be_copied(api: Api, main: Line) -> None:
+    url, named = f"{MIRRORS}/lake-eu/bring", Blocker.objects.get(path="orders/1.csv")
+    with mock.patch("deployment.wiring.clients.require_writable") as writable:
+        status, told = api.call("POST", url, {"blockers": [named.pk]})
+        assert (status, told["blockers"], told["message"]) == (202, 1, "copying 1 file now")
+        assert api.call("POST", url, {"addresses": [named.address, "data/nobody-waits-for-it"]})[1]["blockers"] == 1
+        assert Blocker.objects.filter(bring_asked_at__isnull=False).get() == named
+        assert writable.call_count == 2
+        assert api.call("POST", url, {"all": True})[1]["blockers"] == 4
+        assert Mirror.objects.get(name="lake-eu").bring_all_at is not None
+        assert AuditEvent.objects.filter(verb="bring", subject="mirror/lake-eu").count() == 3
+        for wrong in ({}, {"all": False}, {"all": True, "blockers": [1]}, {"blockers": []}, {"files": [1]}):
+            assert api.call("POST", url, wrong)[0] == 400, wrong
+        writable.side_effect = Denied("403 AccessDenied")
+        status, told = api.call("POST", url, {"all": True})
+        assert (status, "takes no object: 403 AccessDenied" in told["message"]) == (409, True)
+    Mirror.objects.filter(name="lake-eu").update(object_replication="managed")
+    assert api.call("POST", url, {"all": True})[0] == 409

@@ -1,0 +1,223 @@
+"""What the stores of a native mirror have not brought, and somebody had LakeMirror copy once.
+
+It is a permission to write what is missing, and for nothing else: an address that a commit waits for, of which the
+destination has no object at this very moment. What was copied counts for nothing until a look has found it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+
+from django.db.models import F
+
+from adapters.s3.mover import PUT_WHOLE
+from core.bringing import ObjectReplication, Side, Unbrought
+from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
+from core.exporting.deadline import Late
+from core.mirroring.content_proof import OWN_FILES, Refusals
+from core.mirroring.object_check import What
+from db import clock
+from db.chunks import chunks
+from deployment.wiring import check_jobs, clients
+from graveler.errors import FormatError
+from graveler.ranges import read_range_columns
+from mirrors.models import Blocker, Mirror
+from mirrors.queries.metarange_cache import parse
+from mirrors.queries.metaranges import METADATA_PREFIX
+from mirrors.transitions.causes import awaited
+from spark_jobs.check.bring import Brings
+
+SECONDS = 15.0
+"""So long a round copies; what was not begun comes in the next one, a second later."""
+BATCH = 2000
+SMALL_AT_ONCE, LARGE_AT_ONCE = 8, 2
+ASKED_SECONDS = 1.0
+"""So often it is asked whether it may go on."""
+LASTS = timedelta(hours=24)
+"""So long all that turns out to be missing is copied too, after somebody asked for all."""
+log = logging.getLogger("lakemirror.bring")
+
+
+class _Came(Enum):
+    """What came of one address."""
+
+    COPIED = "copied"
+    THERE = "there"
+    LATE = "late"
+    GONE = "gone"
+    NOT = "not"
+
+
+@dataclass(slots=True)
+class Asked:
+    """How many files were copied, of how many bytes; what kept a store from giving or taking anything."""
+
+    copied: int = 0
+    bytes: int = 0
+    failed: LakeMirrorError | None = None
+
+
+def bring_asked(mirror: Mirror) -> Asked:
+    """Copy what somebody asked for and what is due, before it is looked for."""
+    if not mirror.brings_on_request:
+        _end_where_managed(mirror)
+        return Asked()
+    _end_all(mirror)
+    now = clock.now()
+    rows = awaited(mirror).filter(look_at__lte=now)
+    if mirror.bring_all_at is None:
+        rows = rows.filter(bring_asked_at__isnull=False)
+    chosen = {row.address: row for row in rows.order_by("look_at")[:BATCH]}
+    if not chosen:
+        return Asked()
+    round_ = _Round(mirror, check_jobs.mover_on_request(mirror, SECONDS))
+    came = round_.bring(list(chosen.values()))
+    _note(mirror, {row.address_hash: came[row.address] for row in chosen.values()})
+    if round_.told.copied:
+        log.info("%s: copied %s files of %s bytes on request", mirror.name, round_.told.copied, round_.told.bytes)
+    return round_.told
+
+
+def _end_where_managed(mirror: Mirror) -> None:
+    """LakeMirror copies everything there: nothing is left of what somebody asked for before. A pause keeps it."""
+    if mirror.object_replication == ObjectReplication.MANAGED:
+        mirror.blockers.filter(bring_asked_at__isnull=False).update(bring_asked_at=None)
+        Mirror.objects.filter(pk=mirror.pk, bring_all_at__isnull=False).update(bring_all_at=None)
+
+
+def _end_all(mirror: Mirror) -> None:
+    """All is copied once nothing is awaited and every commit is judged, or has been asked for too long ago."""
+    if mirror.bring_all_at is None:
+        return
+    waits = awaited(mirror).exists() or mirror.commits.unjudged().exists()
+    if not waits or clock.now() - mirror.bring_all_at > LASTS:
+        Mirror.objects.filter(pk=mirror.pk, bring_all_at=mirror.bring_all_at).update(bring_all_at=None)
+        mirror.bring_all_at = None
+
+
+def _note(mirror: Mirror, by_hash: dict[str, _Came]) -> None:
+    """When each is looked for: at once, but for what had no turn. What nobody can copy is asked for no more."""
+    now = clock.now()
+    at = {_Came.COPIED: now, _Came.THERE: now, _Came.LATE: now + timedelta(seconds=1)}
+    for what, moment in at.items():
+        for some in chunks(sorted(key for key, one in by_hash.items() if one is what)):
+            awaited(mirror).filter(address_hash__in=some).update(look_at=moment)
+    for some in chunks(sorted(key for key, one in by_hash.items() if one is _Came.GONE)):
+        awaited(mirror).filter(address_hash__in=some).update(bring_asked_at=None)
+
+
+@dataclass
+class _Round:
+    """A slice of copying. `told` is what came of it so far."""
+
+    mirror: Mirror
+    mover: Brings
+    told: Asked = field(default_factory=Asked)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _source_shows: bool | None = None
+
+    def __post_init__(self) -> None:
+        self._destination = clients.objects(self.mirror.region)
+        source = self.mirror.source
+        self._refusals = Refusals(clients.objects(source.region), source.namespace)
+
+    def bring(self, rows: Sequence[Blocker]) -> dict[str, _Came]:
+        """Copy these, small ones first, as long as it may go on; tells what came of each address."""
+        small = [row for row in rows if (row.size or 0) <= PUT_WHOLE]
+        large = [row for row in rows if (row.size or 0) > PUT_WHOLE]
+        workers = self.mirror.copy_workers
+        with (
+            ThreadPoolExecutor(min(workers, SMALL_AT_ONCE)) as quick,
+            ThreadPoolExecutor(min(workers, LARGE_AT_ONCE)) as slow,
+        ):
+            jobs = {quick.submit(self._one, row): row.address for row in small}
+            jobs |= {slow.submit(self._one, row): row.address for row in large}
+            self._follow(jobs)
+        self.mover.close()
+        Mirror.objects.filter(pk=self.mirror.pk).update(
+            copied=F("copied") + self.told.copied, copied_bytes=F("copied_bytes") + self.told.bytes
+        )
+        return {address: job.result() for job, address in jobs.items()}
+
+    def _follow(self, jobs: Iterable[Future[_Came]]) -> None:
+        """Nothing more is begun once the mirror is paused, stopped, deleted or managed, or its source is frozen."""
+        left = set(jobs)
+        while left:
+            _, left = wait(left, timeout=ASKED_SECONDS)
+            now = Mirror.objects.select_related("source").filter(pk=self.mirror.pk).first() if left else self.mirror
+            if now is None or not now.brings_on_request:
+                self.mover.stop()
+
+    def _one(self, row: Blocker) -> _Came:
+        uri, source = f"{self.mirror.namespace}/{row.address}", f"{self.mirror.source.namespace}/{row.address}"
+        if self.told.failed is not None or self._is_reserved(row):
+            return _Came.NOT
+        try:
+            if self._destination.head(uri) is not None:
+                return _Came.THERE
+            size = self._copy(row, source, uri)
+        except Late:
+            return _Came.LATE
+        except Unbrought as unbrought:
+            return self._why(row, unbrought)
+        except FormatError as error:
+            log.warning("%s: the source's %s is damaged: %s", self.mirror.name, row.address, error)
+            return _Came.NOT
+        except LakeMirrorError as error:  # of the look
+            self._fail(error)
+            return _Came.NOT
+        with self._lock:
+            self.told.copied += 1
+            self.told.bytes += size
+        return _Came.COPIED
+
+    def _copy(self, row: Blocker, source: str, uri: str) -> int:
+        """Metadata only if it gives its id. Gives how many bytes."""
+        if row.kind == Blocker.Kind.OBJECT:
+            return self.mover.bring(source, uri, row.size or 0).size
+        data = self.mover.read(source)
+        if row.kind == Blocker.Kind.RANGE:
+            read_range_columns(data, expected_id=row.holder_id, file=source)
+        else:
+            parse(data, row.holder_id, source)
+        self.mover.write(uri, data)
+        return len(data)
+
+    def _is_reserved(self, row: Blocker) -> bool:
+        """Whoever may stage an entry names its address: by that nobody puts metadata, or our own files, here."""
+        return row.kind == Blocker.Kind.OBJECT and row.address.startswith((f"{METADATA_PREFIX}/", OWN_FILES))
+
+    def _why(self, row: Blocker, unbrought: Unbrought) -> _Came:
+        """Whether it is this key's fault, or the store's."""
+        try:
+            if unbrought.gone:
+                self._require_source()
+                return _Came.GONE
+            if unbrought.side is Side.SOURCE:
+                self._refusals.of_key(unbrought.error, What(row.kind))
+            elif not isinstance(unbrought.error, (Invalid, Conflict)):
+                raise unbrought.error
+        except Unbrought as other:
+            self._fail(other.error)
+        except LakeMirrorError as error:
+            self._fail(error)
+        log.warning("%s: %s can't be copied: %s", self.mirror.name, row.address, unbrought.error.message)
+        return _Came.NOT
+
+    def _require_source(self) -> None:
+        """A source that shows no metadata (another bucket, say) proves nothing by a 404."""
+        prefix = f"{self.mirror.source.namespace}/{METADATA_PREFIX}/"
+        with self._lock:
+            if self._source_shows is None:
+                self._source_shows = self.mover.shows(prefix)
+        if not self._source_shows:
+            raise NotFound(f"the source shows nothing below {prefix}")
+
+    def _fail(self, error: LakeMirrorError) -> None:
+        self.told.failed = self.told.failed or error

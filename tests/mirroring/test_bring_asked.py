@@ -1,0 +1,220 @@
+"""What the stores have not brought is copied once where somebody asks for it: that, nothing else, and never over what
+is there."""
+
+from __future__ import annotations
+
+from concurrent.futures import wait
+from datetime import timedelta
+from threading import Event
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from core.errors import Conflict, Denied, Full
+from core.exporting.deadline import Late
+from db import clock
+from mirroring.validate import bring_asked
+from mirrors.models import Blocker, Mirror
+from mirrors.services.backlog import files_bring
+from rbac.models import User
+from tests.mirrors.harness import NAMESPACE, Deployment
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lake(lm: Deployment) -> Deployment:
+    """A native mirror that has all so far."""
+    lm.lake.commit(files={"a": b"1"})
+    lm.arrive()
+    lm.work(3)
+    return lm
+
+
+def waits_for(lake: Deployment, *names: str) -> tuple[str, list[str]]:
+    """A commit of which these files are missing, and nothing else; their addresses."""
+    head = lake.lake.commit(files={name: name.encode() for name in names})
+    addresses = [lake.lake.address_of(head, name) for name in names]
+    lake.arrive(*addresses)
+    for address in addresses:  # hidden ones could not be written
+        del lake.eu_store.objects[f"{NAMESPACE}/{address}"]
+    lake.eu_store.hidden.clear()
+    lake.work(3)
+    lake.mover(None).brought.clear()
+    return head, addresses
+
+
+def brought(lake: Deployment) -> list[str]:
+    return [uri.removeprefix(f"{NAMESPACE}/") for uri in lake.mover(None).brought]
+
+
+def bring(owner: User, **which: Any) -> int:
+    return files_bring(actor=owner, mirror=Mirror.objects.get(), **which)
+
+
+def test_nothing_is_copied_unless_somebody_asks(lake: Deployment) -> None:
+    waits_for(lake, "x")
+    lake.work(3)
+    assert brought(lake) == []
+    assert Blocker.objects.count() == 1
+
+
+def test_one_file_is_copied_and_the_others_stay_away(lake: Deployment, owner: User) -> None:
+    head, (one, other) = waits_for(lake, "x", "y")
+    assert bring(owner, ids=[Blocker.objects.get(address=one).pk]) == 1
+    lake.work(3)
+    assert brought(lake) == [one]
+    assert [row.address for row in Blocker.objects.all()] == [other]
+    assert lake.head() != head
+    assert bring(owner, addresses=[other]) == 1
+    lake.work(3)
+    assert lake.head() == head
+    assert lake.torn() == []
+    assert Mirror.objects.get().copied == 2
+
+
+def test_all_of_a_commit_of_which_nothing_has_come_is_copied(lake: Deployment, owner: User) -> None:
+    head = lake.lake.commit(files={f"f{n}": b"x" for n in range(5)})
+    lake.work(2)
+    assert bring(owner) == 1, "only the metarange is known to be missing"
+    lake.work(8)
+    assert lake.head() == head
+    assert lake.torn() == []
+    assert len(brought(lake)) == 5
+    assert Mirror.objects.get().bring_all_at is None, "it is done"
+
+
+def test_what_came_by_itself_is_not_written_over(lake: Deployment, owner: User) -> None:
+    _, [address] = waits_for(lake, "x")
+    bring(owner)
+    lake.eu_store.objects[f"{NAMESPACE}/{address}"] = b"the stores' own"
+    lake.work(3)
+    assert brought(lake) == []
+    assert lake.eu_store.objects[f"{NAMESPACE}/{address}"] == b"the stores' own"
+    assert Blocker.objects.get().reason == "size-differs"
+
+
+def test_what_is_wrong_is_not_asked_for(lake: Deployment, owner: User) -> None:
+    _, [address] = waits_for(lake, "x")
+    lake.eu_store.objects[f"{NAMESPACE}/{address}"] = b"wrong bytes"
+    lake.work(3)
+    assert bring(owner, ids=[Blocker.objects.get().pk]) == 0
+    lake.work(3)
+    assert lake.eu_store.objects[f"{NAMESPACE}/{address}"] == b"wrong bytes"
+
+
+def test_metadata_that_does_not_give_its_id_is_not_written(lake: Deployment, owner: User) -> None:
+    head = lake.lake.commit(files={"x": b"1"})
+    metarange = lake.lake.repository.commits[head].metarange_id
+    lake.us_store.objects[f"s3://src/lake/_lakefs/{metarange}"] = b"damaged"
+    lake.work(2)
+    bring(owner)
+    lake.work(3)
+    assert f"{NAMESPACE}/_lakefs/{metarange}" not in lake.eu_store.objects
+
+
+def test_an_entry_that_names_metadata_is_not_copied_there(lake: Deployment, owner: User) -> None:
+    waits_for(lake, "x")
+    bring(owner)
+    Blocker.objects.update(address="_lakemirror/x")
+    lake.work(1)
+    assert brought(lake) == []
+
+
+def test_what_the_source_lacks_too_is_asked_for_no_more(lake: Deployment, owner: User) -> None:
+    _, [address] = waits_for(lake, "x")
+    bring(owner, addresses=[address])
+    del lake.us_store.objects[f"s3://src/lake/{address}"]
+    lake.work(3)
+    row = Blocker.objects.get()
+    assert (row.gone_at_source, row.bring_asked_at) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "later"),
+    [({"paused": True}, {"paused": False}), ({"state": "stopped"}, {"state": "active"})],
+    ids=["paused", "stopped"],
+)
+def test_a_pause_holds_it_and_it_goes_on_afterwards(
+    lake: Deployment, owner: User, change: dict[str, Any], later: dict[str, Any]
+) -> None:
+    head, _ = waits_for(lake, "x")
+    bring(owner)
+    Mirror.objects.update(**change)
+    lake.work(2)
+    assert brought(lake) == []
+    with pytest.raises(Conflict, match="nothing is copied"):
+        bring(owner)
+    Mirror.objects.update(**later)
+    lake.work(3)
+    assert lake.head() == head
+
+
+def test_a_switch_to_managed_ends_it(lake: Deployment, owner: User) -> None:
+    head, _ = waits_for(lake, "x")
+    bring(owner)
+    Mirror.objects.update(object_replication="managed")
+    lake.work(3)
+    assert lake.head() == head
+    assert Mirror.objects.get().bring_all_at is None
+    with pytest.raises(Conflict, match="already"):
+        bring(owner)
+
+
+def test_what_is_paused_while_it_copies_is_stopped(
+    lake: Deployment, owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits_for(lake, "x")
+    bring(owner)
+    mover, stopped = lake.mover(None), Event()
+
+    def copying(source: str, uri: str, size: int) -> None:
+        assert stopped.wait(20), "nobody stopped it"
+        raise Late
+
+    def waiting(jobs: Any, timeout: float) -> Any:
+        Mirror.objects.update(paused=True)
+        return wait(jobs, timeout=0.05)
+
+    monkeypatch.setattr(mover, "bring", copying)
+    monkeypatch.setattr(mover, "stop", stopped.set)
+    monkeypatch.setattr(bring_asked, "wait", waiting)
+    lake.work(1)
+    row = Blocker.objects.get()
+    assert row.bring_asked_at is not None, "it goes on after the pause"
+
+
+def test_all_lasts_for_a_day(lake: Deployment, owner: User) -> None:
+    waits_for(lake, "x")
+    bring(owner)
+    Blocker.objects.update(bring_asked_at=None)
+    Mirror.objects.update(bring_all_at=clock.now() - timedelta(hours=25))
+    lake.work(2)
+    assert brought(lake) == []
+    assert Mirror.objects.get().bring_all_at is None
+
+
+def test_a_store_that_takes_nothing_is_told_to_who_asks_and_of_the_duty(lake: Deployment, owner: User) -> None:
+    waits_for(lake, "x")
+    lake.eu_store.down = Denied("403 AccessDenied")
+    with pytest.raises(Conflict, match="takes no object: 403 AccessDenied"):
+        bring(owner)
+    lake.eu_store.down = None
+    bring(owner)
+    with mock.patch.object(lake.eu_store, "put", side_effect=Full("no room")):
+        lake.work(1)
+    lake.work(3)
+    assert Blocker.objects.count() == 0, "it is tried again"
+
+
+def test_what_has_no_turn_comes_in_the_next_round(lake: Deployment, owner: User) -> None:
+    head, _ = waits_for(lake, "x", "y", "z")
+    lake.mover(None).limit = 2
+    bring(owner)
+    lake.work(1)
+    assert len(brought(lake)) == 2
+    lake.mover(None).limit = None
+    lake.work(3)
+    assert lake.head() == head
+    assert len(brought(lake)) == 3
