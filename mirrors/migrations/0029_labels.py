@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('mirrors', '0027_branch_priority'),
+        ('mirrors', '0028_bring_on_request'),
     ]
 
     operations = [
