@@ -161,7 +161,8 @@ class PresignedUrl(NamedTuple):
 class ObjectInfo(NamedTuple):
     """An object in a store. `etag` without quotes; `storage_class` "" means standard.
 
-    `encryption` is known from a HEAD only: "", "AES256", "aws:kms", "customer"... A tuple, for it is made quickly.
+    `encryption` is known from a HEAD only: "", "AES256", "aws:kms", "customer"..., and so is `proof`
+    (core/proof_of_parts.py). A tuple, for it is made quickly.
     """
 
     key: str
@@ -170,6 +171,7 @@ class ObjectInfo(NamedTuple):
     storage_class: str = ""
     restored: bool = False
     encryption: str = ""
+    proof: str = ""
 
     @property
     def etag_is_content(self) -> bool:

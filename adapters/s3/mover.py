@@ -7,18 +7,17 @@ never changes: a write that comes late, or twice, is the same bytes, and needs n
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from hashlib import md5
-
-import urllib3
+from typing import NamedTuple
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.multipart import Layout, Part, Uploads
+from adapters.s3.originals import Original, md5_of, original_of, telling
 from adapters.s3.part_hashes import PartHashes
 from adapters.s3.store import split_uri, stored
 from adapters.s3.writes import Writer, copy_source, parsed, text_of
@@ -26,6 +25,7 @@ from core.bringing import LARGEST_PART, Side, Unbrought, part_sizes, parts_of
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure
 from core.exporting.deadline import Budget, Deadline, Rate
 from core.mirroring.object_check import is_md5
+from core.proof_of_parts import PROOF_HEADER, signature
 from core.types import ObjectInfo
 
 PUT_WHOLE = 8 << 20
@@ -47,17 +47,16 @@ PIECES_PER_SECOND = 2
 LEAST_PIECE = 1 << 20
 """Under a limit bytes are read in pieces, so that they pass evenly."""
 TRIES = 5
-
-_KEPT = ("content-type", "cache-control", "content-disposition", "content-encoding", "content-language", "expires")
-_META = "x-amz-meta-"
+log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Original:
-    """The source's object: what HEAD says, and the headers that its copy gets."""
+class Sent(NamedTuple):
+    """An object as it was sent, and in which parts; those that were `compared` have the MD5 of what was read."""
 
     info: ObjectInfo
-    headers: Mapping[str, str]
+    layout: Layout
+    parts: dict[int, Part]
+    compared: set[int]
 
 
 class Mover:
@@ -76,9 +75,11 @@ class Mover:
         within: bool,
         rate: Rate,
         objects: Rate | None = None,
+        proof_key: str = "",
     ) -> None:
         self._source, self._store, self._within = source, store, within
         self._writer, self._deadline = Writer(store, Deadline(math.inf), TRIES), deadline
+        self._end, self._proof_key = Deadline(math.inf), proof_key
         self._rate, self._objects = rate, objects or Rate(0)
         self._small, self._large = Budget(0), Budget(0)
         self._make_room()
@@ -93,7 +94,7 @@ class Mover:
 
     def stop(self) -> None:
         """The time is up."""
-        self._deadline.at = 0.0
+        self._deadline.at = self._end.at = 0.0
 
     def _make_room(self) -> None:
         most = self._rate.per_second * HELD_SECONDS or math.inf
@@ -117,19 +118,19 @@ class Mover:
     def read(self, uri: str) -> bytes:
         """The whole of a small object of the source."""
         self._deadline.check()
-        with _telling(Side.SOURCE):
+        with telling(Side.SOURCE):
             return self._source.read(uri)
 
     def write(self, uri: str, data: bytes) -> None:
         """Writes a small object whatever the time, and reads it back: it is there then."""
-        with _telling(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             self._writer.put(uri, data)
             if self._store.read(uri) != data:
                 raise RemoteFailure(f"{self._store.where} returns other bytes than were written to {uri}")
 
     def shows(self, prefix_uri: str) -> bool:
         """Whether the source has anything below a prefix: one that shows nothing at all proves nothing by a 404."""
-        with _telling(Side.SOURCE):
+        with telling(Side.SOURCE):
             return bool(self._source.page(prefix_uri).keys)
 
     def bring(self, source: str, uri: str, size: int) -> ObjectInfo:
@@ -147,9 +148,9 @@ class Mover:
         return self._in_parts(source, uri, original) if in_parts else self._put(source, uri, original)
 
     def _original(self, source: str) -> Original:
-        with _telling(Side.SOURCE):
+        with telling(Side.SOURCE):
             url = self._source.url(*split_uri(source))
-            return _original(source, self._source.asked("HEAD", url, f"head {source}"))
+            return original_of(source, self._source.asked("HEAD", url, f"head {source}"))
 
     # --- in one piece -------------------------------------------------------------------------------------------------
 
@@ -164,7 +165,7 @@ class Mover:
                 return None
             except LakeMirrorError as error:
                 raise Unbrought(Side.SOURCE, error) from error
-            original = _original(source, answer)
+            original = original_of(source, answer)
             if len(answer.data) > size or parts_of(original.info.etag):
                 return None
             return self._written(uri, answer.data, original)
@@ -175,11 +176,11 @@ class Mover:
             return self._written(uri, self._paced(source, original, (0, size)), original)
 
     def _written(self, uri: str, data: bytes, original: Original) -> ObjectInfo:
-        digest = md5(data, usedforsecurity=False).hexdigest()
+        digest = md5_of(data)
         if is_md5(original.info) and digest != original.info.etag:
             wrong = f"{self._source.where} returned bytes with the MD5 {digest} for {original.info.key}"
             raise Unbrought(Side.SOURCE, RemoteFailure(f"{wrong}, whose ETag is {original.info.etag}"))
-        with _telling(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             answer = self._writer.write("PUT", uri, original.headers, data)
         told = {name.lower(): value for name, value in answer.headers.items()} | {"content-length": str(len(data))}
         info = stored(split_uri(uri)[1], told)
@@ -189,7 +190,7 @@ class Mover:
         return info if info.etag else self._found(uri)
 
     def _found(self, uri: str) -> ObjectInfo:
-        with _telling(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             info = self._store.head(uri)
         if info is None:
             error = RemoteFailure(f"{self._store.where} accepted {uri} but does not have it")
@@ -209,7 +210,7 @@ class Mover:
 
     def _piece(self, source: str, original: Original, span: tuple[int, int]) -> bytes:
         """Bytes of the very object that was asked for before."""
-        with _telling(Side.SOURCE):
+        with telling(Side.SOURCE):
             try:
                 data = self._source.read(source, span, original.info.etag)
             except Conflict as error:
@@ -223,11 +224,31 @@ class Mover:
     def _in_parts(self, source: str, uri: str, original: Original) -> ObjectInfo:
         likely = self._likely_parts(source, original)
         hashes = [PartHashes(part, original.info.size) for part in likely[1:]]
-        info = self._sent(source, uri, original, likely[0], hashes)
-        if info.etag == original.info.etag or not parts_of(original.info.etag):
-            return info
+        sent = self._sent(source, uri, original, likely[0], hashes, self._deadline)
         right = next((other.part for other in hashes if other.etag == original.info.etag), None)
-        return info if right is None else self._sent(source, uri, original, right, [])
+        if sent.info.etag != original.info.etag and right is not None:
+            sent = self._sent(source, uri, original, right, [], self._end)
+        return sent.info if sent.info.etag == original.info.etag else self._signed(source, uri, original, sent)
+
+    def _signed(self, source: str, uri: str, original: Original, sent: Sent) -> ObjectInfo:
+        """The object with a proof of its parts, if each was what the source has: those that lay there before are read
+        once more. What the store does not want to rewrite stays without."""
+        own = sent.info
+        if not (self._proof_key and own.etag_is_content and original.info.etag_is_content):
+            return own
+        for number in sorted(sent.parts.keys() - sent.compared):
+            with self._part(source, original, sent.layout, number, self._end) as data:
+                if md5_of(data) == sent.parts[number].etag:
+                    sent.compared.add(number)
+        if sent.compared != sent.parts.keys():
+            return own
+        told = {"size": own.size, "source_etag": original.info.etag, "own_etag": own.etag}
+        proof = {PROOF_HEADER: signature(self._proof_key, uri, **told)}
+        try:
+            self._uploads.describe(uri, {**original.headers, **proof}, sent.layout, own.etag)
+        except LakeMirrorError as error:
+            log.warning("%s keeps no proof of its parts, so its content will decide: %s", uri, error.message)
+        return self._found(uri)
 
     def _likely_parts(self, source: str, original: Original) -> list[int]:
         """How large the source's parts may be, likeliest first; at least one."""
@@ -249,19 +270,24 @@ class Mover:
             raise Unbrought(Side.SOURCE, error) from error
         return int(answer.headers.get("content-length", 0)) if answer.status == 206 else 0
 
-    def _sent(self, source: str, uri: str, original: Original, part: int, hashes: list[PartHashes]) -> ObjectInfo:
-        """Sends the object in parts of this size, those that are not there yet."""
-        layout = Layout(original.info.size, part)
-        with _telling(Side.DESTINATION):
+    def _sent(
+        self, source: str, uri: str, original: Original, part: int, hashes: list[PartHashes], until: Deadline
+    ) -> Sent:
+        """Sends the object in parts of this size, those that are not there yet. Where others are hashed too all bytes
+        are read, in their order, and no deadline ends that: it would begin anew each time."""
+        until.check()
+        layout, compared = Layout(original.info.size, part), set[int]()
+        with telling(Side.DESTINATION):
             upload_id, parts = self._uploads.resumed(uri, layout)
             upload_id = upload_id or self._uploads.start(uri, original.headers)
-            if hashes:
-                parts = {}  # to hash the parts that others would have, all bytes are read
             with self._going_on(uri, upload_id):
-                for number, sent in self._send_parts(source, uri, upload_id, original, layout, parts, hashes):
+                until = self._end if hashes else until
+                every = self._send_parts(source, uri, upload_id, original, layout, parts, hashes, until)
+                for number, sent, digest in every:
                     parts[number] = sent
+                    compared |= {number} if sent.etag == digest else set()
                 self._uploads.complete(uri, upload_id, parts)
-        return self._found(uri)
+        return Sent(self._found(uri), layout, parts, compared)
 
     @contextmanager
     def _going_on(self, uri: str, upload_id: str) -> Iterator[None]:
@@ -281,30 +307,34 @@ class Mover:
         layout: Layout,
         there: Mapping[int, Part],
         hashes: list[PartHashes],
-    ) -> Iterator[tuple[int, Part]]:
-        lacking = [number for number in range(1, layout.count + 1) if number not in there]
-        if hashes:  # the bytes in their order
-            for number in lacking:
-                with self._part(source, original, layout, number) as data:
-                    for other in hashes:
-                        other.take(data)
-                    yield number, self._uploads.put(uri, upload_id, number, data)
+        until: Deadline,
+    ) -> Iterator[tuple[int, Part, str]]:
+        """Each part that is read, with its MD5."""
+        numbers = range(1, layout.count + 1)
+
+        def send(number: int) -> tuple[int, Part, str]:
+            with self._part(source, original, layout, number, until) as data:
+                for other in hashes:
+                    other.take(data)
+                digest, part = md5_of(data), there.get(number)
+                if part is None or part.etag != digest:
+                    part = self._uploads.put(uri, upload_id, number, data)
+                return number, part, digest
+
+        if hashes:
+            yield from map(send, numbers)
             return
-
-        def send(number: int) -> Part:
-            with self._part(source, original, layout, number) as data:
-                return self._uploads.put(uri, upload_id, number, data)
-
+        lacking = [number for number in numbers if number not in there]
         for at in range(0, len(lacking), PARTS_AT_ONCE):
             some = lacking[at : at + PARTS_AT_ONCE]
-            yield from zip(some, self._parts.map(send, some), strict=True)
+            yield from self._parts.map(send, some)
 
     @contextmanager
-    def _part(self, source: str, original: Original, layout: Layout, number: int) -> Iterator[bytes]:
+    def _part(self, source: str, original: Original, layout: Layout, number: int, until: Deadline) -> Iterator[bytes]:
         """A part's bytes, which count as held until it is sent."""
-        self._deadline.check()
+        until.check()
         start, stop = layout.span(number)
-        with self._large.hold(stop - start, self._deadline):
+        with self._large.hold(stop - start, until):
             yield self._paced(source, original, (start, stop))
 
     # --- within one store ---------------------------------------------------------------------------------------------
@@ -313,7 +343,7 @@ class Mover:
         number = parts_of(original.info.etag)
         if number or original.info.size > COPY_WHOLE:
             return self._copied_in_parts(source, uri, original)
-        with _telling(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             headers = copy_source(source, original.info.etag) | {"x-amz-metadata-directive": "COPY"}
             try:
                 answer = self._writer.write("PUT", uri, headers, read_seconds=60.0)
@@ -337,7 +367,7 @@ class Mover:
         return info
 
     def _copy_in(self, source: str, uri: str, original: Original, layout: Layout) -> ObjectInfo:
-        with _telling(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             upload_id, parts = self._uploads.resumed(uri, layout)
             upload_id = upload_id or self._uploads.start(uri, original.headers)
 
@@ -351,25 +381,3 @@ class Mover:
                 parts |= dict(zip(lacking, self._parts.map(copy, lacking), strict=True))
                 self._uploads.complete(uri, upload_id, parts)
         return self._found(uri)
-
-
-@contextmanager
-def _telling(side: Side) -> Iterator[None]:
-    try:
-        yield
-    except LakeMirrorError as error:
-        raise Unbrought(side, error) from error
-
-
-def _original(source: str, answer: urllib3.BaseHTTPResponse) -> Original:
-    told = {name.lower(): _as_sent(value) for name, value in answer.headers.items()}
-    kept = {name: value for name, value in told.items() if name in _KEPT or name.startswith(_META)}
-    return Original(stored(split_uri(source)[1], told), kept)
-
-
-def _as_sent(value: str) -> str:
-    """A header's text; the client takes its bytes for Latin-1."""
-    try:
-        return value.encode("latin-1").decode()
-    except UnicodeError:
-        return value

@@ -34,6 +34,7 @@ from adapters.s3.signing import Signer
 from adapters.s3.store_keys import StoreKeys
 from core.clocks import seconds_ahead
 from core.errors import Invalid, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
+from core.proof_of_parts import PROOF_HEADER
 from core.store_access import DIRECT, StoreAccess
 from core.types import LifecycleRule, ObjectInfo, ObjectVersion, PresignedUrl, ReplicationRule
 
@@ -358,6 +359,7 @@ def stored(key: str, headers: Mapping[str, str]) -> ObjectInfo:
         _plain_class(headers.get("x-amz-archive-status") or headers.get("x-amz-storage-class")),
         'ongoing-request="false"' in headers.get("x-amz-restore", ""),  # there is a copy that can be read now
         headers.get("x-amz-server-side-encryption", customer),
+        headers.get(PROOF_HEADER, ""),
     )
 
 

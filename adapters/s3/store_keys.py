@@ -41,6 +41,20 @@ def remember_keys(name: str, keys: StoreKeys | None) -> None:
         _remembered[name] = keys
 
 
+_PROOF = "proof of parts"
+
+
+def remember_proof_key(key: str) -> None:
+    """For a process that has it from a configuration: what signs proofs of parts."""
+    remember_keys(_PROOF, StoreKeys(_PROOF, key))
+
+
+def proof_key_of(sealed: str) -> str:
+    """What signs proofs of parts, as this process was told, or as it came with a job; "" if it can't be had here."""
+    known = _remembered.get(_PROOF) or _sealed_keys(StoreAccess(sealed=sealed))
+    return known.secret_access_key if known else ""
+
+
 def keys_of(region: str, access: StoreAccess) -> StoreKeys | None:
     """The keys of a place that a job was told of: what this process was told, what came sealed, the environment. With
     a profile the machine's own files have them, whatever the environment says."""

@@ -28,6 +28,7 @@ from core.mirroring.object_check import (
     judge_refusal,
     judge_refused,
 )
+from core.proof_of_parts import is_proven
 from core.types import ObjectInfo
 
 OWN_FILES = "_lakemirror/"
@@ -158,7 +159,7 @@ class Refusals:
 class Prover:
     """Compares objects of a destination with those of its source. Raises what concerns the destination's store.
 
-    `refusals`: those of the destination, where several proofs share them.
+    `refusals`: those of the destination, where several proofs share them. `proof_key`: what signed proofs of parts.
     """
 
     store: Readable
@@ -166,6 +167,7 @@ class Prover:
     source: Readable
     source_namespace: str
     refusals: Refusals | None = None
+    proof_key: str = ""
 
     def appeal(self, verdict: Verdict, info: ObjectInfo, uri: str, *, size: int, etag: str) -> Proof:
         """A mismatch passes if the source's object is the same one; any other verdict stands."""
@@ -184,9 +186,11 @@ class Prover:
             return Proof(verdict)
         if original.etag_is_content and info.etag_is_content and original.etag == info.etag:
             return Proof(note=Note.ENTRY_DIFFERS)
+        as_entry = judge_object(original, size=size, etag=etag, depth=Depth.ETAG) is None
+        if is_proven(self.proof_key, uri, info, original):
+            return Proof(note=Note.BY_PARTS if as_entry else Note.ENTRY_DIFFERS)
         if (is_md5(original) and is_md5(info)) or self._hash_of(original, uri) != self.store.md5(uri):
             return Proof(verdict)
-        as_entry = judge_object(original, size=size, etag=etag, depth=Depth.ETAG) is None
         return Proof(note=Note.BY_CONTENT if as_entry else Note.ENTRY_DIFFERS)
 
     def read(self, uri: str, *, size: int, etag: str) -> Proof:

@@ -121,6 +121,7 @@ class Note(StrEnum):
     BY_SIZE = "compared by size, because encryption changed the ETag"
     ENTRY_DIFFERS = "entry differs at the source too"
     BY_CONTENT = "copied in parts of another size, so its content was compared with the source's"
+    BY_PARTS = "copied in parts of another size, each compared with the source's"
     NO_ORIGINAL = "not read: its ETag is not a hash of the content, and the source no longer has it"
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from core.bringing import SLICE_SECONDS, SMALL_SLICE_SECONDS
 from core.errors import LakeMirrorError
+from core.proof_of_parts import PURPOSE
+from deployment import config
 from deployment.wiring import clients, executors, region_settings
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ def settings_of(mirror: Any, *, slice_seconds: float = SLICE_SECONDS) -> CheckSe
         # Each job reads others of the objects; within a job every try of a task reads the same.
         sample_seed=random.getrandbits(31),
         bring=_bring(mirror, slice_seconds) if mirror.brings else None,
+        proof_key=executors.sealed_proof_key(config.current().derived_key(PURPOSE)),
     )
 
 

@@ -6,8 +6,9 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapters.s3.store_keys import StoreKeys, remember_keys
+from adapters.s3.store_keys import StoreKeys, remember_keys, remember_proof_key
 from adapters.sealing import seal_keys
+from core.proof_of_parts import PURPOSE
 from core.store_access import StoreAccess
 from deployment import config
 from deployment.config_sections import StoreCredentials
@@ -44,9 +45,16 @@ def _for_executors(keys: StoreCredentials, access: StoreAccess) -> StoreAccess:
     return replace(access, sealed=seal_keys(executors_key(), keys.access_key_id, secret, token))
 
 
+@functools.lru_cache(maxsize=4)
+def sealed_proof_key(key: str) -> str:
+    """What signs proofs of parts, for executors."""
+    return seal_keys(executors_key(), PURPOSE, key, "")
+
+
 def tell_keys() -> None:
     """What runs in this process finds the keys that executors get with their job."""
     settings = config.current()
+    remember_proof_key(settings.derived_key(PURPOSE))
     stores = {region: settings.store(region) for region in settings.regions} | dict(settings.export_stores)
     for name, store in stores.items():
         keys = store.credentials

@@ -22,9 +22,11 @@ from core.mirroring.object_check import (
     judge_refusal,
 )
 from core.ports import ObjectStore
+from core.proof_of_parts import PURPOSE
 from core.types import ObjectInfo
 from db import clock
 from db.chunks import chunks
+from deployment import config
 from deployment.wiring import clients
 from jobs.lease import Lease
 from mirroring.validate.check_depth import as_deep, as_found
@@ -259,7 +261,8 @@ def _judge_again(
     if info is None:
         return verdict
     uri = uri_of(mirror.namespace, row)
-    prover = Prover(destination, mirror.namespace, source.store, source.namespace)
+    key = config.current().derived_key(PURPOSE)
+    prover = Prover(destination, mirror.namespace, source.store, source.namespace, proof_key=key)
     verdict = prover.appeal(verdict, info, uri, size=row.size or 0, etag=row.etag).verdict
     reads = row.must_read or row.reason in FOUND_BY_READING or is_sampled(uri, mirror.content_sample, seed=row.pk)
     if verdict is not None or mirror.depth != Depth.CONTENT or not reads:

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from adapters.s3.mover import PARTS_AT_ONCE, PUT_WHOLE, Mover
+from adapters.s3.store_keys import proof_key_of
 from core.bringing import Side, Unbrought, is_bringable
 from core.errors import Conflict, Full, Invalid, LakeMirrorError, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
@@ -81,6 +82,7 @@ def mover_of(settings: CheckSettings) -> Brings:
         within=is_one_store(source, settings),
         rate=Rate(bring.bytes_per_second),
         objects=Rate(bring.objects_per_second),
+        proof_key=proof_key_of(settings.proof_key),
     )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from adapters.s3.store_keys import proof_key_of
 from core.bringing import SMALL_BYTES
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.content_proof import Proof, Prover, Refusals, tell_notes
@@ -244,7 +245,8 @@ def _prover(store: BulkStore, settings: CheckSettings, refusals: Refusals) -> Pr
     source = source_of(settings)
     if settings.source is None or source is None:
         return None
-    return Prover(store, settings.namespace.rstrip("/"), source, settings.source.namespace.rstrip("/"), refusals)
+    places = store, settings.namespace.rstrip("/"), source, settings.source.namespace.rstrip("/")
+    return Prover(*places, refusals, proof_key_of(settings.proof_key))
 
 
 def _groups(ranges: Iterable[OpenedRange], most: int) -> Iterator[list[OpenedRange]]:

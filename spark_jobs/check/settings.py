@@ -73,7 +73,7 @@ class CheckSettings(StoreLocation):
 
     `source` decides where an entry doesn't; `sample`: the share of objects that depth `content` reads;
     `page_worth`: as many HEADs as a page of LIST may cost; `looked_up_at_once`: objects that share listings in a task;
-    `bring`: what is missing is brought, by whom and until when.
+    `bring`: what is missing is brought, by whom and until when; `proof_key`: what signs proofs of parts, sealed.
     """
 
     depth: str = Depth.ETAG.value
@@ -88,6 +88,7 @@ class CheckSettings(StoreLocation):
     ranges_per_task: int = 0
     looked_up_at_once: int = 200_000
     bring: Bring | None = None
+    proof_key: str = ""
 
     def uri_of(self, address: str) -> str:
         """Where a relative address lies."""

@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from adapters.s3.store_keys import keys_of
+from adapters.s3.store_keys import keys_of, proof_key_of
 from core.errors import Archived, Denied, Full, NotFound, RemoteFailure, Unreachable
 from core.types import ObjectInfo
 from deployment.config_sections import StoreCredentials
@@ -90,14 +90,21 @@ def test_what_changes_little_is_brought_by_the_worker_itself(lake: Deployment) -
 
 def test_the_worker_has_the_keys_by_which_it_brings(lake: Deployment) -> None:
     seen: list[Any] = []
+    signing: list[str] = []
 
     def check_small(work: Any, settings: Any, store: Any) -> None:
         seen.extend(keys_of(place.region, place.access) for place in (settings, settings.source))
+        signing.append(proof_key_of(settings.proof_key))
 
     mirror = Mirror.objects.get()
     keys = StoreCredentials("AKIAONLYINTHEFILE", Secret("its secret"), Secret(""))
     store = SimpleNamespace(credentials=keys)
-    known = SimpleNamespace(regions=("us-east-1", "eu-west-1"), store=lambda region: store, export_stores={})
+    known = SimpleNamespace(
+        regions=("us-east-1", "eu-west-1"),
+        store=lambda region: store,
+        export_stores={},
+        derived_key=lambda purpose: "ab" * 32,
+    )
     with (
         mock.patch("spark_jobs.check.job.check_small", check_small),
         mock.patch("deployment.wiring.executors.config", SimpleNamespace(current=lambda: known)),
@@ -105,6 +112,7 @@ def test_the_worker_has_the_keys_by_which_it_brings(lake: Deployment) -> None:
     ):
         lake._check_small(mirror, [])
     assert [key and key.access_key_id for key in seen] == ["AKIAONLYINTHEFILE"] * 2
+    assert signing == ["ab" * 32]
 
 
 def test_one_object_that_the_source_lacks_holds_its_commit_alone(lake: Deployment) -> None:
