@@ -18,5 +18,6 @@ urlpatterns = [
     path("exports/<int:number>/pause/", export.export_pause, {"paused": True}, name="export_pause"),
     path("exports/<int:number>/resume/", export.export_pause, {"paused": False}, name="export_resume"),
     path("exports/<int:number>/limits/", export.export_limits, name="export_limits"),
+    path("exports/<int:number>/labels/", export.export_label, name="export_label"),
     path("exports/<int:number>/delete/", export.export_delete, name="export_delete"),
 ]

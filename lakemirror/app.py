@@ -73,6 +73,7 @@ EXPORT_COMMANDS = (
     verify_export.repair_drift,
     exports.pause,
     exports.resume,
+    exports.label,
     exports.delete,
 )
 ALERT_COMMANDS = (notifications.list_alerts, notifications.acknowledge, notifications.snooze)

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from django.urls import path
 
-from mirrors.views import audit, backlog, commits, create, held, metrics, mirror, objects, repair, runs, settings, waivers
+from mirrors.views import (
+    audit,
+    backlog,
+    commits,
+    create,
+    held,
+    metrics,
+    mirror,
+    objects,
+    repair,
+    runs,
+    settings,
+    waivers,
+)
 from mirrors.views import list as list_views
 
 urlpatterns = [

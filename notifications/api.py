@@ -32,6 +32,7 @@ class AlertAnswer(serializers.Serializer):
     severity = serializers.ChoiceField([severity.value for severity in Severity])
     name = serializers.CharField()
     region = text_or_null()
+    labels = serializers.DictField(child=serializers.CharField(), help_text="of the mirror or export")
     reason = serializers.CharField(help_text="what is wrong, as last known")
     remedy = serializers.CharField()
     url = serializers.CharField(help_text="the page that helps; a path, unless notifications.site_url is configured")

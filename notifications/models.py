@@ -58,6 +58,7 @@ class Alert(models.Model):
     remedy = ExactTextField(help_text="what to do")
     link = models.CharField(max_length=1000, help_text="the path of the page that helps")
     cause = models.CharField(max_length=300, blank=True, help_text="the subject of the alert that explains it now")
+    labels = models.JSONField(default=dict, db_default={}, help_text="those of the mirror or export, as last seen")
     # Without constraints: mirrors and exports are deleted by versions that do not know of these rows.
     mirror = models.BigIntegerField(null=True, help_text="key of the mirror that it is about")
     export = models.BigIntegerField(null=True, help_text="key of the export that it is about")
@@ -189,6 +190,7 @@ class Channel(models.Model):
     kinds = models.JSONField(default=list, help_text="of alerts that are told; none: all")
     names = models.JSONField(default=list, help_text="patterns of mirrors and exports; none: all")
     regions = models.JSONField(default=list, help_text="patterns of regions; none: all")
+    labels = models.JSONField(default=list, db_default=[], help_text="patterns of labels, by core.labels; none: all")
     tell_again_seconds = models.IntegerField(help_text="so long after an alert was told it is told again; 0: never")
     hours = models.JSONField(default=dict, db_default={}, help_text="fields of core.notifications.hours.Hours; {}: any")
     mail = models.JSONField(default=dict, db_default={}, help_text="fields of core.notifications.mail.MailServer")
@@ -224,11 +226,12 @@ class Channel(models.Model):
         """What is told by it."""
         lists = tuple(self.kinds), tuple(self.names), tuple(self.regions)
         hours = Hours.of(self.hours) if self.hours else None
-        return Rule(self.least_severity, *lists, self.tell_again_seconds, hours)
+        return Rule(self.least_severity, *lists, self.tell_again_seconds, hours, tuple(self.labels))
 
     def hears(self, alert: Alert) -> bool:
         """Whether an alert is told by it."""
-        return self.rule.hears(alert.kind, alert.severity, name=alert.pattern_name, region=alert.region)
+        about = {"name": alert.pattern_name, "region": alert.region, "labels": alert.labels}
+        return self.rule.hears(alert.kind, alert.severity, **about)
 
     def put(self, wish: ChannelWish, secrets: ChannelSecrets) -> None:
         """Take settings and secrets; nothing is saved."""
@@ -236,6 +239,7 @@ class Channel(models.Model):
         rule = wish.rule
         self.least_severity, self.tell_again_seconds = rule.least_severity, rule.tell_again_seconds
         self.kinds, self.names, self.regions = list(rule.kinds), list(rule.names), list(rule.regions)
+        self.labels = list(rule.labels)
         self.hours = rule.hours.fields if rule.hours else {}
         self.mail = wish.mail.fields if wish.mail else {}
         self.target = target_of(wish, secrets)

@@ -27,7 +27,7 @@ KEPT_FOR = timedelta(days=90)
 LOOKED_WITHIN = timedelta(minutes=2)
 """A look that came to its end has to be no older to say anything about now."""
 AT_A_TIME = 100
-_TOLD_ANEW = ["sentence", "remedy", "link", "name", "region", "cause", "seen_at", "gone"]
+_TOLD_ANEW = ["sentence", "remedy", "link", "name", "region", "labels", "cause", "seen_at", "gone"]
 
 
 def look_round() -> None:
@@ -115,7 +115,7 @@ class Settlement:
         row.severity = condition.kind.severity
         row.sentence, row.cause = condition.sentence, condition.cause
         row.name, row.region, row.link, row.remedy = trouble.name, trouble.region, trouble.link, trouble.remedy
-        row.mirror, row.export = trouble.mirror, trouble.export
+        row.mirror, row.export, row.labels = trouble.mirror, trouble.export, dict(trouble.labels)
         row.seen_at, row.gone = self._now, 0
 
     def _is_gone(self, row: Alert) -> None:

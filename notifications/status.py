@@ -47,6 +47,7 @@ def alert_json(alert: Alert) -> dict[str, Any]:
         "severity": alert.severity,
         "name": alert.name,
         "region": alert.region or None,
+        "labels": alert.labels,
         "reason": alert.sentence,
         "remedy": alert.remedy,
         "url": f"{config.current().notifications.site_url.rstrip('/')}{alert.link}",

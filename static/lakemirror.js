@@ -194,7 +194,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (!form) return;
   const button = pressed(event, form);
   setTimeout(() => {
-    button.textContent = button.dataset.word;
+    if (button.dataset.word) button.textContent = button.dataset.word; /* else a poll has put it back */
     button.disabled = false;
   }, 2500);
   refresh();

@@ -20,6 +20,7 @@ from core.exporting import explain
 from core.exporting.names import SEPARATOR, parted
 from db import clock
 from db.chunks import rows_in_chunks
+from db.labels import with_labels
 from deployment import config
 from deployment.wiring import region_settings
 from exports.api.serializers import (
@@ -44,6 +45,7 @@ from exports.status.export import ExportSummary, export_statuses
 from exports.status.failure_counts import REASONS
 from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
+from web.labels import LABEL, wanted_labels
 from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, newest_first, number_of, one_of, page_of
 from web.pauses import PauseTerms, stated_in
@@ -265,13 +267,14 @@ class Exports(APIView):
 
     tag = "exports"
 
-    @answers("List exports", 200, page_answer(ExportAnswer), query=[*PAGE, STATE, FIND])
+    @answers("List exports", 200, page_answer(ExportAnswer), query=[*PAGE, STATE, FIND, LABEL])
     def get(self, request: Request) -> Response:
         """A page of exports by number; those of branches that the caller may not read (fs:ReadBranch) are left out.
         With `?state=` a page may have fewer than asked for."""
         rbac.require(request.user)
         state = one_of(request, "state", STATES)
         rows = narrowed(Export.objects.filter(pk__in=visible(request.user)), request.query_params.get("find", ""))
+        rows = with_labels(rows, wanted_labels(request.query_params.getlist("label")))
         amount, after = page_of(request)
         rows = rows.filter(pk__gt=number_of(after, "after")) if after else rows
         page, answer = a_page(list(rows.order_by("pk")[: amount + 1]), amount, lambda row: row.pk)

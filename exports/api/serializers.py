@@ -12,6 +12,7 @@ from core.mirroring.states import State as Word
 from exports.models import Export, ExportFailure, ExportRun, SkippedCommit
 from exports.services.exports import LONGEST_PATTERN, MOST_PATTERNS, MOST_PER_SECOND, Wish
 from exports.status.export import ExportSummary
+from web.labels import Labels
 from web.pauses import PauseAnswer, pause_json
 from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null
 from web.serializers import Body, TrueOrFalse, rfc3339
@@ -162,6 +163,7 @@ class ExportStatus(PauseAnswer):
     action = serializers.CharField(allow_null=True, help_text="what helps: repair, repair-drift, run, resume or delete")
     error_message = text_or_null()
     paused = serializers.BooleanField()
+    labels = Labels()
     current_ref = text_or_null()
     last_success_ref = text_or_null()
     last_success_at = time_or_null()
@@ -240,6 +242,7 @@ def status_json(reading: ExportSummary) -> dict[str, Any]:
         "error_message": export.error or None,
         "paused": export.paused,
         **pause_json(export.pause),
+        "labels": export.labels,
         "current_ref": export.current_ref or None,
         "last_success_ref": export.last_success_ref or None,
         "last_success_at": rfc3339(export.succeeded_at),

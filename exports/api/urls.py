@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from exports.api import exports, preflight, verifications
+from exports.api import exports, labels, preflight, verifications
 
 _BRANCH = "repositories/<str:repository>/branches/<path:branch>"
 
@@ -16,6 +16,7 @@ urlpatterns = [
     path(f"{_BRANCH}/export-runs", exports.Runs.as_view(), name="api-export-runs"),
     path(f"{_BRANCH}/export-skipped", exports.Skipped.as_view(), name="api-export-skipped"),
     path(f"{_BRANCH}/export-limits", exports.Limits.as_view(), name="api-export-limits"),
+    path(f"{_BRANCH}/export-labels", labels.Labelling.as_view(), name="api-export-labels"),
     path(f"{_BRANCH}/export-failures", exports.Failures.as_view(), name="api-export-failures"),
     path(f"{_BRANCH}/export-pause", exports.Pause.as_view(), name="api-export-pause"),
     path(f"{_BRANCH}/export-resume", exports.Resume.as_view(), name="api-export-resume"),

@@ -11,11 +11,12 @@ from django.db import models
 from core.access.policies import branch_arn
 from core.exporting import manifests, names, state_machine
 from db.fields import ExactTextField
+from db.labels import Labelled
 from db.pauses import Pausable
 from exports.querysets import ExportQuerySet
 
 
-class Export(Pausable):
+class Export(Pausable, Labelled):
     """The configuration of a branch's export, and where it stands. Commit ids are "" for none."""
 
     class State(models.TextChoices):

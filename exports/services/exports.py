@@ -10,6 +10,7 @@ from django.db import transaction
 
 from adapters.regex import Patterns
 from audit.verbs import Verb
+from core import labels
 from core.access.policies import branch_arn
 from core.errors import Conflict, Invalid, NotFound
 from core.exporting import state_machine
@@ -202,6 +203,19 @@ def export_limits(*, actor: Any, export: Export, changes: Mapping[str, int | Non
         Export.objects.filter(pk=export.pk).update(**changes, changed_at=clock.now())
         before = {name: getattr(now, name) for name in changes}
         _audit(actor, right, Verb.CHANGE, export, before=before, after=dict(changes))
+
+
+def export_label(*, actor: Any, export: Export, wanted: Mapping[str, str]) -> None:
+    """Replace its labels; nothing is exported for it. Raises Denied, NotFound and Invalid."""
+    right = ("fs:ExportConfig", export.arn)
+    rbac.require(actor, right)
+    labels.check(wanted)
+    with transaction.atomic():
+        now = Export.objects.held(export.pk)
+        if now.labels == wanted:
+            return
+        Export.objects.filter(pk=export.pk).update(labels=dict(wanted), changed_at=clock.now())
+        _audit(actor, right, Verb.CHANGE, export, before={"labels": now.labels}, after={"labels": dict(wanted)})
 
 
 def check_limit(name: str, limit: int | None) -> None:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from core import labels
 from core.errors import Invalid
 from db import clock
 from exports.engine import drift_repairs
@@ -107,6 +108,18 @@ def export_limits(request: HttpRequest, number: int) -> HttpResponse:
         exports.export_limits(actor=request.user, export=export, changes=changes)
 
     return _carry_out(request, export, change, "Saved: the limits apply within seconds.")
+
+
+@require_POST
+def export_label(request: HttpRequest, number: int) -> HttpResponse:
+    """Its labels, all of them."""
+    export = find_visible(request, number)
+
+    def change() -> None:
+        wanted = labels.parse(request.POST.get("labels", "").split())
+        exports.export_label(actor=request.user, export=export, wanted=wanted)
+
+    return _carry_out(request, export, change, "Labels saved.")
 
 
 def _limit(typed: str, name: str) -> int | None:

@@ -18,6 +18,7 @@ from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
 from core.exporting.explain import STATES
 from db import clock
+from db.labels import with_labels
 from exports.api.exports import narrowed, visible
 from exports.models import Export
 from exports.services import exports as services
@@ -36,7 +37,8 @@ def export_list(request: HttpRequest) -> HttpResponse:
     rbac.require(request.user)
     now, query = clock.now(), ListQuery.of(request.GET)
     seen = Export.objects.filter(pk__in=visible(request.user))
-    chosen = query.chosen(export_statuses(list(narrowed(seen, query.find)), now))
+    found = with_labels(narrowed(seen, query.find), query.labels)
+    chosen = query.chosen(export_statuses(list(found), now))
     page = Paginator(chosen, PAGE).get_page(query.page)
     shown = list(page)
     context = {
@@ -45,7 +47,7 @@ def export_list(request: HttpRequest) -> HttpResponse:
         "readings": shown,
         "page": page,
         "summary": tell(chosen),
-        "none": not chosen and not query.find and not query.states,
+        "none": not (chosen or query.find or query.states or query.labels),
         "sees_all": rbac.allowed(request.user, "fs:ReadBranch", branch_arn("*", "*")),
         "states": STATES,
         "actionable": _may_act(request, shown),

@@ -12,6 +12,7 @@ from core.mirroring.states import State
 from core.text.phrases import Phrase, count, name, say, sentence
 from exports.status.export import ExportSummary
 from mirrors.views.list_query import Chip, query_without
+from web.labels import wanted_labels
 
 NAMED = 3
 _VERBS = {State.FAILED: "has ", State.DAMAGED: "has ", State.STOPPED: "– "}
@@ -25,13 +26,15 @@ class ListQuery:
     states: Sequence[State] = field(default_factory=tuple)
     find: str = ""
     page: str = ""
+    labels: Sequence[str] = field(default_factory=tuple)
 
     @classmethod
     def of(cls, query: QueryDict) -> ListQuery:
         """From the query of a request."""
         known = {state.value for state in STATES}
         states = [State(value) for value in dict.fromkeys(query.getlist("state")) if value in known]
-        return cls(query, states, query.get("find", "").strip()[:200], query.get("page", ""))
+        find, labels = query.get("find", "").strip()[:200], wanted_labels(query.getlist("label"))
+        return cls(query, states, find, query.get("page", ""), labels)
 
     def chosen(self, readings: Sequence[ExportSummary]) -> list[ExportSummary]:
         """Those in the states that are asked for, the worst first."""
@@ -41,6 +44,7 @@ class ListQuery:
     def chips(self) -> list[Chip]:
         """Filters that are on."""
         chips = [Chip("State", state.word, query_without(self.query, "state", state.value)) for state in self.states]
+        chips += [Chip("Label", label, query_without(self.query, "label", label)) for label in self.labels]
         return chips + ([Chip("Holds", self.find, query_without(self.query, "find"))] if self.find else [])
 
 

@@ -33,6 +33,13 @@ _OPTIONS = (
         "--name", "names", multiple=True, metavar="PATTERN", help="Only such mirrors and exports; repeatable."
     ),
     click.option("--region", "regions", multiple=True, metavar="PATTERN", help="Only such regions; repeatable."),
+    click.option(
+        "--label",
+        "labels",
+        multiple=True,
+        metavar="PATTERN",
+        help="Only with such labels: team=sales, team=s*; repeatable.",
+    ),
     click.option("--tell-again", type=click.Choice(list(AGAIN)), help="Remind while an alert stays open."),
     click.option("--enable/--disable", "enabled", default=None, help="Whether it sends messages."),
 )
@@ -71,15 +78,17 @@ def create(talk: Talk, channel: str, via: str, **given: Any) -> None:
 @click.command()
 @click.argument("channel")
 @_settings
-@click.option("--all-alerts", is_flag=True, help="Remove all filters: severity, kinds, names, regions.")
+@click.option("--all-alerts", is_flag=True, help="Remove all filters: severity, kinds, names, regions, labels.")
 @talks
 def edit(talk: Talk, channel: str, all_alerts: bool, **given: Any) -> None:
     """Edit a channel: what is not given stays as it is, secrets too."""
     now, tag = talk.api.get_with_tag(_path(channel))
-    kept = ("enabled", "least_severity", "kinds", "names", "regions", "tell_again_seconds")
-    body = {name: now[name] for name in kept} | ({"mail": now["mail"]} if now["mail"] else {})
+    kept = ("enabled", "least_severity", "kinds", "names", "regions", "labels", "tell_again_seconds")
+    body = {name: now[name] for name in kept if name in now} | ({"mail": now["mail"]} if now["mail"] else {})
     if all_alerts:
-        body |= {"least_severity": "warning", "kinds": [], "names": [], "regions": []}
+        body |= {"least_severity": "warning", "kinds": [], "names": [], "regions": []} | (
+            {"labels": []} if "labels" in now else {}
+        )
     changes = _changes(given, now["kind"], now["mail"] or {})
     if not changes and not all_alerts:
         raise click.UsageError("nothing to change: give at least one option")
@@ -127,7 +136,7 @@ def _changes(given: dict[str, Any], kind: str, server: dict[str, Any]) -> dict[s
     if "security" in mail and "port" not in mail:
         server = {name: value for name, value in server.items() if name != "port"}
     body |= {"mail": server | mail} if mail else {}
-    body |= {name: list(given[name]) for name in ("kinds", "names", "regions") if given[name]}
+    body |= {name: list(given[name]) for name in ("kinds", "names", "regions", "labels") if given[name]}
     body |= {name: given[name] for name in ("least_severity", "enabled") if given[name] is not None}
     return body | ({"tell_again_seconds": AGAIN[given["tell_again"]]} if given["tell_again"] else {})
 

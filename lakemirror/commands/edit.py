@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from lakemirror.commands.context import Talk, of_mirror
+from lakemirror.commands.labels import labelled
 from lakemirror.output import mirror_tables
 
 
@@ -38,6 +40,8 @@ from lakemirror.output import mirror_tables
     help="Hold merges into these branches until so many regions have them. In place of all policies.",
 )
 @click.option("--no-hold", is_flag=True, help="Hold no merges any more.")
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set this label; may be repeated.")
+@click.option("--remove-label", "removed", multiple=True, metavar="KEY", help="Remove this label; may be repeated.")
 @of_mirror
 def edit(
     talk: Talk,
@@ -50,8 +54,11 @@ def edit(
     branch_priority: tuple[str, ...],
     hold: tuple[str, ...],
     no_hold: bool,
+    labels: Sequence[str],
+    removed: Sequence[str],
 ) -> None:
-    """Change how a mirror's objects are copied, and which merges wait for it. What is not given stays as it is."""
+    """Change a mirror's labels, how its objects are copied, and which merges wait for it. What is not given stays as it
+    is."""
     given: dict[str, Any] = {
         "object_replication": object_replication,
         "copying_paused": copying_paused,
@@ -66,9 +73,13 @@ def edit(
         raise click.UsageError("--hold and --no-hold contradict each other")
     if hold or no_hold:
         body["hold"] = [_policy(one) for one in hold]
+    tag = ""
+    if labels or removed:
+        mirror, tag = talk.api.get_with_tag(path)
+        body["labels"] = labelled(mirror["labels"], labels, removed)
     if not body:
         raise click.UsageError("give at least one setting to change")
-    talk.tell(talk.api.patch(path, body), mirror_tables.mirror_standing)
+    talk.tell(talk.api.patch(path, body, tag), mirror_tables.mirror_standing)
 
 
 def _policy(given: str) -> dict[str, Any]:

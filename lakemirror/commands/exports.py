@@ -11,6 +11,7 @@ from urllib.parse import quote
 import click
 
 from lakemirror.commands.context import Talk, talks
+from lakemirror.commands.labels import labelled
 from lakemirror.commands.pausing import pause_terms
 from lakemirror.errors import No
 from lakemirror.output import export_tables
@@ -183,6 +184,19 @@ def pause(talk: Talk, branch: str, terms: dict[str, Any]) -> None:
 def resume(talk: Talk, branch: str) -> None:
     """Resume a paused export."""
     talk.tell(talk.api.post(f"{branch}/export-resume"), export_tables.standing)
+
+
+@click.command()
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set this label; may be repeated.")
+@click.option("--remove-label", "removed", multiple=True, metavar="KEY", help="Remove this label; may be repeated.")
+@of_branch
+def label(talk: Talk, branch: str, labels: Sequence[str], removed: Sequence[str]) -> None:
+    """Set and remove labels of an export. Nothing is exported for it."""
+    if not labels and not removed:
+        raise click.UsageError("give at least one label to set or remove")
+    now = talk.api.get(f"{branch}/export-status")["labels"]
+    body = {"labels": labelled(now, labels, removed)}
+    talk.tell(talk.api.post(f"{branch}/export-labels", body), export_tables.standing)
 
 
 @click.command()

@@ -10,6 +10,7 @@ import click
 from lakemirror.addresses import mirror_path, mirrors_path
 from lakemirror.catch_up import CatchingUp
 from lakemirror.commands.context import Talk, message, of_mirror, talks
+from lakemirror.commands.labels import labelled
 from lakemirror.commands.pausing import pause_terms
 from lakemirror.errors import No, WrongUsage
 from lakemirror.output import mirror_tables
@@ -25,6 +26,7 @@ from lakemirror.wait import Look, may_wait, wait_until_done
 @click.option("--include", multiple=True, metavar="GLOB", help="Mirror branches of this name; may be repeated.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="But not those of this name; may be repeated.")
 @click.option("--tags", is_flag=True, default=None, help="Mirror tags too.")
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Give it this label; may be repeated.")
 @click.option("--history", metavar="full|head", help="Check all of a head's history, or only heads.")
 @click.option("--validation-depth", metavar="DEPTH", help="How deeply objects are validated.")
 @click.option(
@@ -40,6 +42,7 @@ def create(
     repository: str,
     include: Sequence[str],
     exclude: Sequence[str],
+    labels: Sequence[str],
     wait: bool,
     timeout: float | None,
     **settings: Any,
@@ -49,7 +52,7 @@ def create(
     With --wait until every branch has its first commit there, all of it checked.
     """
     globs = {name: list(given) for name, given in (("include", include), ("exclude", exclude)) if given}
-    body = {"name": name, "branches": globs or None, **settings}
+    body = {"name": name, "branches": globs or None, "labels": labelled({}, labels, ()), **settings}
     mirror = talk.api.post(mirrors_path(repository), {field: value for field, value in body.items() if value})
     if wait or timeout is not None:
         mirror = _caught_up(talk, mirror_path(repository, mirror["id"]), mirror["created_at"], timeout)

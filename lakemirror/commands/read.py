@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from urllib.parse import quote
 
@@ -17,16 +18,17 @@ from lakemirror.recompute import require_same
 @click.command("list")
 @click.option("--repository", metavar="NAME", help="Only mirrors of this source.")
 @click.option("--source-region", metavar="REGION", help="Region of that source, if not LakeMirror's own.")
+@click.option("--label", multiple=True, metavar="KEY=VALUE", help="Only mirrors with this label; all of several.")
 @talks
-def list_mirrors(talk: Talk, repository: str | None, source_region: str | None) -> None:
+def list_mirrors(talk: Talk, repository: str | None, source_region: str | None, label: Sequence[str]) -> None:
     """List mirrors, those that need attention first."""
     if source_region and not repository:
         raise click.UsageError("--source-region has no effect without --repository")
     if repository:
-        page = talk.api.pages(mirrors_path(repository), source_region=source_region)
+        page = talk.api.pages(mirrors_path(repository), source_region=source_region, label=list(label) or None)
     else:
         with explained(talk.api):
-            page = talk.api.pages(ALL)
+            page = talk.api.pages(ALL, label=list(label) or None)
     talk.tell(page, mirror_tables.mirror_list)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from lakemirror.output.formatting import UNKNOWN, ago, count, short, size
+from lakemirror.output.formatting import UNKNOWN, ago, count, labels_of, short, size
 from lakemirror.output.rendering import line, table
 
 _WORDS = {
@@ -72,6 +72,8 @@ def configuration(settings: dict[str, Any]) -> RenderableType:
 def standing(status: dict[str, Any]) -> RenderableType:
     """Where an export stands: its state, its error, its run."""
     lines = [f"{_which(status)}: {state(status)}"]
+    if status.get("labels"):
+        lines.append(f"Labels       {labels_of(status)}")
     if status["paused"]:
         lines.append(status["reason"])
     if status["error_message"]:

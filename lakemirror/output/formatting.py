@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 UNKNOWN = "—"
 SHORT_ID = 8
@@ -76,3 +77,8 @@ def size(number: int | None) -> str:
 def short(commit: str | None) -> str:
     """A commit's id by its first eight characters."""
     return commit[:SHORT_ID] if commit else UNKNOWN
+
+
+def labels_of(thing: dict[str, Any]) -> str:
+    """Labels of a mirror or an export, as they are typed."""
+    return ", ".join(f"{key}={value}" if value else key for key, value in sorted(thing["labels"].items()))

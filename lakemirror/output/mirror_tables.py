@@ -10,7 +10,19 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from lakemirror.catch_up import ASIDE
-from lakemirror.output.formatting import UNKNOWN, ago, between, clean, clock, count, length, short, size, until
+from lakemirror.output.formatting import (
+    UNKNOWN,
+    ago,
+    between,
+    clean,
+    clock,
+    count,
+    labels_of,
+    length,
+    short,
+    size,
+    until,
+)
 from lakemirror.output.rendering import facts, line, listed, severity, state, table
 
 # --- mirrors --------------------------------------------------------------------------------------------------------
@@ -66,6 +78,7 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
         ("Validated by", f"{mirror['validation_depth']}, history {mirror['history']}"),
         ("Branches", _selection(mirror["selected_branches"])),
         ("Tags", "mirrored" if mirror["tags"] else "not mirrored"),
+        *((("Labels", labels_of(mirror)),) if mirror.get("labels") else ()),
         ("Created", clock(mirror["created_at"])),
     )
     columns = ("Branch", "State", "Mirror head", "Source head", "Behind", "Lag", "Missing", "Last advance")

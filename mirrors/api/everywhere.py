@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.mirroring.states import State
+from db.labels import with_labels
 from mirrors.api.commit_schemas import PlaceAnswer
 from mirrors.api.commits import STATUS, state_of
 from mirrors.api.schemas import MirrorAnswer
@@ -20,6 +21,7 @@ from mirrors.models.querysets import MirrorQuerySet
 from mirrors.services.rights import require_sight
 from mirrors.status.mirror import MirrorStatus, mirror_statuses
 from mirrors.status.readable_regions import RegionStatus, places_of
+from web.labels import LABEL, wanted_labels
 from web.openapi import answers
 from web.paging import MIRRORS_PAGE, PAGE, a_page, mirrors_page_of, page_of
 from web.schemas import page_answer, page_with
@@ -31,6 +33,7 @@ WHICH = (
     STATUS,
     OpenApiParameter("region", str, description="only those in this region"),
     OpenApiParameter("source", str, description="only those of sources with this name"),
+    LABEL,
 )
 
 
@@ -48,6 +51,7 @@ class AllMirrors(APIView):
         mirrors = Mirror.objects.visible_to(request.user).filter(
             **{name: value for name, value in exactly.items() if value}
         )
+        mirrors = with_labels(mirrors, wanted_labels(given.getlist("label")))
         amount, after = mirrors_page_of(request)
         readings = _in_state(mirrors.select_related("source"), state_of(request), after, amount + 1)
         page, pagination = a_page(readings, amount, lambda reading: reading.mirror.name)

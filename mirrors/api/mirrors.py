@@ -14,6 +14,7 @@ from core.access.policies import repository_arn
 from core.bringing import ObjectReplication
 from core.errors import Conflict, Invalid, NotFound
 from core.mirroring.branch_selection import ALL, OnUnselect
+from db.labels import with_labels
 from deployment import config
 from deployment.wiring import region_settings
 from jobs.job_ids import accepted, duty_url
@@ -30,6 +31,7 @@ from mirrors.status import mirror as readings
 from mirrors.status.tags import tag_json, tag_readings
 from rbac import services as rbac
 from web.etags import ANYTHING, Seen, seen
+from web.labels import LABEL, wanted_labels
 from web.openapi import IF_MATCH, answers, etag
 from web.paging import MIRRORS_PAGE, PAGE, a_page, mirrors_page_of, newest_first, page_of
 from web.pauses import PauseTerms, stated_in
@@ -96,7 +98,7 @@ class Mirrors(APIView):
 
     tag = "mirrors"
 
-    @answers("List mirrors", 200, page_answer(MirrorAnswer), query=[*MIRRORS_PAGE, SOURCE_REGION])
+    @answers("List mirrors", 200, page_answer(MirrorAnswer), query=[*MIRRORS_PAGE, SOURCE_REGION, LABEL])
     def get(self, request: Request, repository: str) -> Response:
         """A page of mirrors by name. Needs fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors."""
         require_sight(request.user)
@@ -104,6 +106,7 @@ class Mirrors(APIView):
         mirrors = Mirror.objects.visible_to(request.user).filter(
             source__name=repository, source__region=source_region(request), name__gt=after
         )
+        mirrors = with_labels(mirrors, wanted_labels(request.query_params.getlist("label")))
         rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
         page, pagination = a_page(rows, amount, lambda mirror: mirror.name)
         return Response(pagination | {"results": [mirror_json(reading) for reading in readings.mirror_statuses(page)]})

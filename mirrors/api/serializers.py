@@ -25,6 +25,7 @@ from core.mirroring.source_moves import FirstSync
 from db import clock
 from mirrors.status.mirror import MirrorStatus, branch_json
 from mirrors.status.replication import replication_json
+from web.labels import Labels
 from web.pauses import pause_json
 from web.serializers import Body, TrueOrFalse, rfc3339
 
@@ -142,6 +143,7 @@ class MirrorSettings(Body):
     branch_priority = serializers.ListField(child=serializers.CharField(max_length=LONGEST_GLOB), required=False)
     hold = HoldPolicies(required=False)
     rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
+    labels = Labels(required=False)
 
     def validate_branch_priority(self, value: list[str]) -> list[str]:
         """Raises Invalid."""

@@ -9,6 +9,7 @@ from django.db.models import Q
 from core.bringing import DEFAULT_WORKERS, ObjectReplication
 from core.mirroring.branch_selection import ALL, Selection
 from db.fields import ExactTextField
+from db.labels import Labelled
 from db.pauses import Pausable
 from mirrors.models.querysets import (
     MirrorCommitQuerySet,
@@ -22,7 +23,7 @@ def all_branches() -> dict[str, list[str]]:
     return {"include": list(ALL), "exclude": []}
 
 
-class Mirror(Pausable):
+class Mirror(Pausable, Labelled):
     """A read-only copy of a source repository in another region. `name` is its id and its repository's name there."""
 
     class State(models.TextChoices):

@@ -7,12 +7,13 @@ and again until the store takes them. They hold no secrets.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from core import labels
 from core.bringing import (
     DEFAULT_WORKERS,
     LEAST_BYTES_PER_SECOND,
@@ -29,6 +30,18 @@ from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.source_moves import FirstSync
+from core.text.json_fields import (
+    choice_of,
+    field_of,
+    limit_of,
+    moment_of,
+    number_of,
+    number_within,
+    object_of,
+    share_of,
+    text_of,
+    texts_of,
+)
 from deployment import config
 from deployment.wiring import clients
 from graveler.content import Content, digest_of
@@ -58,6 +71,7 @@ _NEWER_SETTINGS = {
     "copy_objects_per_second": None,
     "branch_priority": [],
     "hold": [],
+    "labels": {},
 }
 """Those that descriptors of earlier versions don't have, as they were then."""
 
@@ -93,6 +107,7 @@ class Descriptor:
     copy_objects_per_second: int | None
     branch_priority: list[str]
     hold: list[dict[str, Any]]
+    labels: Mapping[str, str]
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -126,6 +141,7 @@ def describe(mirror: Mirror) -> Descriptor:
         copy_objects_per_second=mirror.copy_objects_per_second,
         branch_priority=mirror.branch_priority,
         hold=mirror.hold,
+        labels=mirror.labels,
     )
 
 
@@ -163,6 +179,7 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "copy_objects_per_second": descriptor.copy_objects_per_second,
             "branch_priority": descriptor.branch_priority,
             "hold": descriptor.hold,
+            **({"labels": descriptor.labels} if descriptor.labels else {}),
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -170,36 +187,39 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
 
 def parse_descriptor(data: bytes) -> Descriptor:
     """A descriptor from its bytes. Raises Invalid, naming what is wrong with them."""
-    body = _object(data, "the descriptor")
-    source, settings = _field(body, "source", dict), _NEWER_SETTINGS | _field(body, "settings", dict)
+    body = object_of(data, "the descriptor")
+    source, settings = field_of(body, "source", dict), _NEWER_SETTINGS | field_of(body, "settings", dict)
     return Descriptor(
-        mirror=_text(body, "mirror", 64),
-        region=_text(body, "region", 64),
-        storage_namespace=_text(body, "storage_namespace", 1024),
-        creation_date=_number(body, "creation_date"),
-        created_at=_moment(body, "created_at"),
-        source_region=_text(source, "region", 64),
-        source_repository=_text(source, "repository", 64),
-        source_namespace=_text(source, "storage_namespace", 1024),
-        source_creation_date=_number(source, "creation_date"),
-        default_branch=_text(source, "default_branch", 256),
-        depth=_choice(settings, "depth", list(Depth)),
-        content_sample=_share(settings, "content_sample"),
-        imported=_choice(settings, "imported", list(Imported)),
-        paused=_field(settings, "paused", bool),
-        repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
-        tags=_field(settings, "tags", bool),
-        selected={name: _texts(_field(settings, "branches", dict), name, 256) for name in ("include", "exclude")},
-        history=_choice(settings, "history", list(History)),
-        first_sync=_choice(settings, "first_sync", list(FirstSync)),
+        mirror=text_of(body, "mirror", 64),
+        region=text_of(body, "region", 64),
+        storage_namespace=text_of(body, "storage_namespace", 1024),
+        creation_date=number_of(body, "creation_date"),
+        created_at=moment_of(body, "created_at"),
+        source_region=text_of(source, "region", 64),
+        source_repository=text_of(source, "repository", 64),
+        source_namespace=text_of(source, "storage_namespace", 1024),
+        source_creation_date=number_of(source, "creation_date"),
+        default_branch=text_of(source, "default_branch", 256),
+        depth=choice_of(settings, "depth", list(Depth)),
+        content_sample=share_of(settings, "content_sample"),
+        imported=choice_of(settings, "imported", list(Imported)),
+        paused=field_of(settings, "paused", bool),
+        repair_tampering=choice_of(settings, "repair_tampering", list(Repair)),
+        tags=field_of(settings, "tags", bool),
+        selected={name: texts_of(field_of(settings, "branches", dict), name, 256) for name in ("include", "exclude")},
+        history=choice_of(settings, "history", list(History)),
+        first_sync=choice_of(settings, "first_sync", list(FirstSync)),
         rpo_seconds=_seconds(settings, "rpo_seconds"),
-        object_replication=_choice(settings, "object_replication", list(ObjectReplication)),
-        copying_paused=_field(settings, "copying_paused", bool),
-        copy_workers=_within(settings, "copy_workers", 1, MOST_WORKERS),
-        copy_bytes_per_second=_limit(settings, "copy_bytes_per_second", LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND),
-        copy_objects_per_second=_limit(settings, "copy_objects_per_second", 1, MOST_OBJECTS_PER_SECOND),
-        branch_priority=_texts(settings, "branch_priority", 256),
-        hold=parse_policies(_field(settings, "hold", list)),
+        object_replication=choice_of(settings, "object_replication", list(ObjectReplication)),
+        copying_paused=field_of(settings, "copying_paused", bool),
+        copy_workers=number_within(settings, "copy_workers", 1, MOST_WORKERS),
+        copy_bytes_per_second=limit_of(
+            settings, "copy_bytes_per_second", LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND
+        ),
+        copy_objects_per_second=limit_of(settings, "copy_objects_per_second", 1, MOST_OBJECTS_PER_SECOND),
+        branch_priority=texts_of(settings, "branch_priority", 256),
+        hold=parse_policies(field_of(settings, "hold", list)),
+        labels=labels.of(field_of(settings, "labels", dict)),
     )
 
 
@@ -292,19 +312,19 @@ def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
         data = clients.objects(region).get(certificate_uri(namespace, branch))
     except NotFound:
         return None
-    body = _object(data, f"the certificate of {branch}")
+    body = object_of(data, f"the certificate of {branch}")
     if body.get("retired"):
         return None
     certificate = Certificate(
-        commit=_text(body, "commit", 64),
-        metarange=_text(body, "metarange", 64),
-        ranges=_number(body, "ranges"),
-        entries=_number(body, "entries"),
-        bytes=_number(body, "bytes"),
-        depth=_text(body, "depth", 16),
-        method=_text(body, "method", 1024),
-        region=_text(body, "region", 64),
-        storage_namespace=_text(body, "storage_namespace", 1024),
+        commit=text_of(body, "commit", 64),
+        metarange=text_of(body, "metarange", 64),
+        ranges=number_of(body, "ranges"),
+        entries=number_of(body, "entries"),
+        bytes=number_of(body, "bytes"),
+        depth=text_of(body, "depth", 16),
+        method=text_of(body, "method", 1024),
+        region=text_of(body, "region", 64),
+        storage_namespace=text_of(body, "storage_namespace", 1024),
     )
     # Earlier versions wrote no digest of the content.
     if (body.get("digest"), body.get("content_digest", certificate.content.digest())) != (
@@ -314,82 +334,11 @@ def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
         raise Invalid(f"the certificate of {branch} does not match its digest")
     if (certificate.region, certificate.storage_namespace, body.get("branch")) != (region, namespace, branch):
         raise Invalid(f"the certificate of {branch} was issued for another place")
-    return Proof(certificate.commit, _moment(body, "at"))
-
-
-# --- reading --------------------------------------------------------------------------------------------------------
-
-
-def _object(data: bytes, what: str) -> Mapping[str, Any]:
-    try:
-        body = json.loads(data)
-    except ValueError as error:
-        raise Invalid(f"{what} is damaged: it is not JSON") from error
-    if not isinstance(body, dict):
-        raise Invalid(f"{what} is damaged: it is not JSON object")
-    return body
-
-
-def _field(body: Mapping[str, Any], name: str, kind: type) -> Any:
-    value = body.get(name)
-    if type(value) is not kind:
-        raise Invalid(f"the field '{name}' is missing or damaged")
-    return value
-
-
-def _text(body: Mapping[str, Any], name: str, most: int) -> str:
-    value: str = _field(body, name, str)
-    if len(value) > most or "\x00" in value:
-        raise Invalid(f"the field '{name}' is damaged")
-    return value
-
-
-def _texts(body: Mapping[str, Any], name: str, most: int) -> list[str]:
-    values: list[str] = _field(body, name, list)
-    return [_text({name: value}, name, most) for value in values]
-
-
-def _choice(body: Mapping[str, Any], name: str, known: Sequence[str]) -> str:
-    value = _text(body, name, 64)
-    if value not in known:
-        raise Invalid(f"the field '{name}' is damaged: '{value}' is not one of {', '.join(known)}")
-    return value
-
-
-def _number(body: Mapping[str, Any], name: str) -> int:
-    value: int = _field(body, name, int)
-    if not 0 <= value < 2**63:
-        raise Invalid(f"the field '{name}' is damaged")
-    return value
+    return Proof(certificate.commit, moment_of(body, "at"))
 
 
 def _seconds(body: Mapping[str, Any], name: str) -> int | None:
-    value = None if body.get(name) is None else _number(body, name)
+    value = None if body.get(name) is None else number_of(body, name)
     if value is not None and not 0 < value <= LONGEST_RPO:
         raise Invalid(f"the field '{name}' is damaged: {value} is not a valid target")
     return value
-
-
-def _within(body: Mapping[str, Any], name: str, least: int, most: int) -> int:
-    value = _number(body, name)
-    if not least <= value <= most:
-        raise Invalid(f"the field '{name}' is damaged: {value} is not within {least} and {most}")
-    return value
-
-
-def _limit(body: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
-    return None if body.get(name) is None else _within(body, name, least, most)
-
-
-def _share(body: Mapping[str, Any], name: str) -> float:
-    value: float = _field(body, name, float)
-    if not 0 < value <= 1:
-        raise Invalid(f"the field '{name}' is damaged: {value} is not a share")
-    return value
-
-
-def _moment(body: Mapping[str, Any], name: str) -> datetime:
-    try:
-        return datetime.fromisoformat(_field(body, name, str)).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise Invalid(f"the field '{name}' is not a time") from error

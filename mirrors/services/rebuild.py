@@ -194,13 +194,14 @@ def _check_books(descriptor: Descriptor) -> None:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def _copying(descriptor: Descriptor) -> dict[str, Any]:
-    """How its objects are brought, and which merges wait for that."""
+def _copying_and_labels(descriptor: Descriptor) -> dict[str, Any]:
+    """How its objects are brought, which merges wait for that, and its labels."""
     return {
         "object_replication": descriptor.object_replication,
         "copying_paused": descriptor.copying_paused,
         "copy_workers": descriptor.copy_workers,
         "copy_bytes_per_second": descriptor.copy_bytes_per_second,
+        "labels": dict(descriptor.labels),
         "copy_objects_per_second": descriptor.copy_objects_per_second,
         "branch_priority": list(descriptor.branch_priority),
         "hold": descriptor.hold,
@@ -230,7 +231,7 @@ def _make(actor: str, destination: Destination) -> None:
         first_sync=descriptor.first_sync,
         tags=descriptor.tags,
         rpo_seconds=descriptor.rpo_seconds,
-        **_copying(descriptor),
+        **_copying_and_labels(descriptor),
         pinned_creation_date=descriptor.creation_date,
         destination_looked_at=clock.now(),
     )

@@ -13,6 +13,7 @@ from typing import Any
 from django.db import transaction
 
 from audit.verbs import Verb
+from core import labels
 from core.errors import Invalid
 from core.mirroring.branch_selection import OnUnselect
 from core.pauses import ENDED, STATED, columns_of, recorded
@@ -50,6 +51,7 @@ def mirror_update(
     known = {*SETTINGS, *(STATED if changes.get("paused") else ())}
     if unknown := sorted(changes.keys() - known):
         raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
+    labels.check(changes.get("labels", {}))
     with transaction.atomic():
         old = mirror_lock(mirror)
         seen.require(etag_of(old), old.name)
@@ -125,6 +127,10 @@ def _measure(old: Mirror, new: Mirror) -> None:
     duties.wake(MirrorDuty.PROMOTE, new.pk)
 
 
+def _nothing(old: Mirror, new: Mirror) -> None:
+    """For people alone."""
+
+
 def _bring(old: Mirror, new: Mirror) -> None:
     """What is missing is looked for at once, and brought by who brings it now."""
     new.blockers.update(look_at=clock.now())
@@ -156,5 +162,6 @@ SETTINGS: Mapping[str, Follow] = {
     "copy_bytes_per_second": _bring,
     "copy_objects_per_second": _bring,
     "branch_priority": _bring,
+    "labels": _nothing,
 }
 """By column."""

@@ -9,8 +9,10 @@ from typing import Any
 from django.http import QueryDict
 
 from core.mirroring.states import State
+from db.labels import with_labels
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.status.mirror import MirrorStatus
+from web.labels import wanted_labels
 from web.serializers import rfc3339
 
 LAST = 10**11
@@ -28,6 +30,7 @@ COLUMNS: Mapping[str, Callable[[MirrorStatus], Any]] = {
     "branches_up_to_date": lambda reading: reading.caught_up,
     "pending_commits": lambda reading: reading.pending,
     "lag_seconds": lambda reading: None if reading.lag is None else round(reading.lag, 3),
+    "labels": lambda reading: " ".join(reading.mirror.label_words),
     "waiting_for": lambda reading: reading.waiting_words,
     "last_validated_at": lambda reading: rfc3339(reading.mirror.last_validated_at),
     "as_of": lambda reading: rfc3339(reading.as_of),
@@ -77,6 +80,7 @@ class ListQuery:
     origin: str = ""
     region: str = ""
     find: str = ""
+    labels: Sequence[str] = field(default_factory=tuple)
     sort: str = "urgency"
     after: tuple[int, str] | None = None
 
@@ -92,6 +96,7 @@ class ListQuery:
             origin=query.get("from", "").strip(),
             region=query.get("region", "").strip(),
             find=query.get("find", "").strip(),
+            labels=wanted_labels(query.getlist("label")),
             sort=sort if sort in ORDERS else "urgency",
             after=_cursor(query.get("after", "")),
         )
@@ -104,7 +109,9 @@ class ListQuery:
             "region": self.region,
             "name__icontains": self.find,
         }
-        return mirrors.filter(**{column: value for column, value in wanted.items() if value})
+        exactly = {column: value for column, value in wanted.items() if value}
+        narrowed: MirrorQuerySet = with_labels(mirrors.filter(**exactly), self.labels)
+        return narrowed
 
     def select(self, readings: Sequence[MirrorStatus]) -> list[MirrorStatus]:
         """Those in the states that are asked for, in the order that is."""
@@ -127,6 +134,7 @@ class ListQuery:
     def chips(self) -> list[Chip]:
         """Filters that are on."""
         chips = [Chip("State", state.word, query_without(self.query, "state", state.value)) for state in self.states]
+        chips += [Chip("Label", label, query_without(self.query, "label", label)) for label in self.labels]
         named = {"source": "Source", "from": "From", "region": "To", "find": "Name holds"}
         values = {"source": self.source, "from": self.origin, "region": self.region, "find": self.find}
         return chips + [

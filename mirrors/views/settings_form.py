@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 
+from core import labels
 from core.bringing import (
     LEAST_BYTES_PER_SECOND,
     MOST_BYTES_PER_SECOND,
@@ -138,6 +139,13 @@ class SettingsForm(ServiceForm):
         max_value=LONGEST_RPO,
         help_text=f"A branch that is further behind is late. Empty: {in_words(LATE_AFTER.total_seconds())}.",
     )
+    labels = forms.CharField(
+        label="Labels",
+        required=False,
+        max_length=4000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="One per line, like team=sales: to find mirrors by, and for the rules of channels.",
+    )
     paused = forms.BooleanField(label="Paused: branches are not moved", required=False)
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
     was = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -177,6 +185,13 @@ class SettingsForm(ServiceForm):
         except Invalid as error:
             raise forms.ValidationError(str(error)) from error
         return typed
+
+    def clean_labels(self) -> dict[str, str]:
+        """As the API takes them."""
+        try:
+            return labels.parse(lines(self.cleaned_data["labels"]))
+        except Invalid as error:
+            raise forms.ValidationError(str(error)) from error
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -248,6 +263,7 @@ def values_of(mirror: Mirror) -> dict[str, Any]:
         "first_sync": mirror.first_sync,
         "hold": "\n".join(map(str, policies_of(mirror.hold))),
         "rpo_seconds": mirror.rpo_seconds,
+        "labels": "\n".join(mirror.label_words),
         "paused": mirror.paused,
     }
 

@@ -76,6 +76,10 @@ class ChannelForm(ServiceForm):
         help_text="None selected: all kinds.",
     )
     names = patterns("Mirrors and exports", "One pattern per line: lake-*, or orders/main for an export. Empty: all.")
+    labels = patterns(
+        "Labels",
+        "One per line: team=sales, team=s*, or team for any value. Different keys must all fit. Empty: all.",
+    )
     regions = patterns("Regions", "One pattern per line, like eu-*. Empty: all.")
     tell_again_seconds = forms.TypedChoiceField(label="Remind while open", coerce=int, choices=list(AGAIN.items()))
     days = forms.MultipleChoiceField(
@@ -114,6 +118,7 @@ class ChannelForm(ServiceForm):
             "kinds": row.kinds,
             "names": "\n".join(row.names),
             "regions": "\n".join(row.regions),
+            "labels": "\n".join(row.labels),
             "tell_again_seconds": row.tell_again_seconds,
             **row.hours,
             "seen": etag_of(row),
@@ -140,6 +145,7 @@ class ChannelForm(ServiceForm):
             kinds=tuple(given["kinds"]),
             names=tuple(lines(given["names"])),
             regions=tuple(lines(given["regions"])),
+            labels=tuple(lines(given["labels"])),
             tell_again_seconds=given["tell_again_seconds"],
             hours=self._hours,
         )

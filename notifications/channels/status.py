@@ -41,6 +41,7 @@ class ChannelReading:
             parts = ["critical only"]
         parts += [f"of kind {', '.join(rule.kinds)}"] if rule.kinds else []
         parts += [f"about {', '.join(rule.names)}"] if rule.names else []
+        parts += [f"labelled {', '.join(rule.labels)}"] if rule.labels else []
         parts += [f"in {', '.join(rule.regions)}"] if rule.regions else []
         again = f"; reminders {AGAIN[rule.tell_again_seconds].lower()}" if rule.tell_again_seconds in AGAIN else ""
         hours = f"; {rule.hours.word}" if rule.hours else ""
@@ -81,6 +82,7 @@ def channel_json(reading: ChannelReading) -> dict[str, Any]:
         "least_severity": channel.least_severity,
         "kinds": channel.kinds,
         "names": channel.names,
+        "labels": channel.labels,
         "regions": channel.regions,
         "tell_again_seconds": channel.tell_again_seconds,
         "hours": channel.hours or None,

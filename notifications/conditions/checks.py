@@ -45,7 +45,7 @@ def look_at_gc_rules(seen: Observation, readings: Sequence[MirrorStatus]) -> Non
             kind = AlertKind.MIRROR_GARBAGE_COLLECTION
             condition = Condition(kind=kind, subject=subject, sentence=str(sentence(reading.own_rules)))
             link = reverse("mirror", args=[mirror.name])
-            about = {"name": mirror.name, "link": link, "remedy": kind.remedy}
+            about = {"name": mirror.name, "link": link, "remedy": kind.remedy, "labels": mirror.labels}
             seen.troubles.append(Trouble(condition=condition, region=mirror.region, mirror=mirror.pk, **about))
 
 

@@ -28,5 +28,6 @@ def look_at_exports(seen: Observation, readings: Sequence[ExportSummary]) -> Non
             remedy=kind.remedy,
             region=export.region,
             export=export.pk,
+            labels=export.labels,
         )
         seen.troubles.append(trouble)

@@ -38,6 +38,7 @@ def look_at_mirrors(
             remedy=kind.remedy,
             region=mirror.region,
             mirror=mirror.pk,
+            labels=mirror.labels,
         )
         seen.troubles.append(trouble)
 

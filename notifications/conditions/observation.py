@@ -17,7 +17,7 @@ UNSURE_EXPORT = frozenset({State.UNKNOWN, State.RETRYING, State.SYNCING})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
     """A condition with what its alert shows: the subject's name, its region, what to do, the page that helps; the keys
-    of mirror or export, by which it is seen by who may see these."""
+    of mirror or export, by which it is seen by who may see these, and their labels."""
 
     condition: Condition
     name: str
@@ -26,6 +26,7 @@ class Trouble:
     region: str = ""
     mirror: int | None = None
     export: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -27,14 +27,20 @@ def look_at_pauses(
         if one.paused_too_long:
             about = {"name": mirror.name, "link": reverse("mirror", args=[mirror.name]), "mirror": mirror.pk}
             kind = AlertKind.MIRROR_PAUSED_TOO_LONG
-            seen.troubles.append(_overdue(kind, subject, mirror.pause, now, region=mirror.region, **about))
+            seen.troubles.append(
+                _overdue(kind, subject, mirror.pause, now, region=mirror.region, labels=mirror.labels, **about)
+            )
     for each in exports:
         export, subject = each.export, f"export/{each.export.pk}/pause"
         seen.standings[subject] = Standing(with_state(each.told.word, str(each.told.sentence)))
         if each.paused_too_long:
             about = {"name": f"{export.repository} · {export.branch}", "export": export.pk}
             kind, link = AlertKind.EXPORT_PAUSED_TOO_LONG, reverse("export", args=[export.pk])
-            seen.troubles.append(_overdue(kind, subject, export.pause, now, link=link, region=export.region, **about))
+            seen.troubles.append(
+                _overdue(
+                    kind, subject, export.pause, now, link=link, region=export.region, labels=export.labels, **about
+                )
+            )
 
 
 def _overdue(kind: AlertKind, subject: str, pause: Pause | None, now: datetime, **about: Any) -> Trouble:

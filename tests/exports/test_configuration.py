@@ -13,6 +13,7 @@ from exports.api.exports import EVERY_COMMIT, ONCE
 from exports.models import Export, ExportRun
 from exports.services.exports import (
     export_delete,
+    export_label,
     export_limits,
     export_pause,
     export_repair,
@@ -188,6 +189,7 @@ VERBS: dict[str, Callable[[Any, Export], object]] = {
     "repair-drift": lambda actor, export: export_repair_drift(actor=actor, export=export, remove=False),
     "pause": lambda actor, export: export_pause(actor=actor, export=export, paused=True),
     "limits": lambda actor, export: export_limits(actor=actor, export=export, changes={"objects_per_second": 1}),
+    "label": lambda actor, export: export_label(actor=actor, export=export, wanted={"team": "sales"}),
     "delete": lambda actor, export: export_delete(actor=actor, export=export),
 }
 

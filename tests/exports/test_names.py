@@ -150,6 +150,7 @@ CALLS = [
     ("GET", "export-runs"),
     ("GET", "export-skipped"),
     ("POST", "export-limits"),
+    ("POST", "export-labels"),
     ("GET", "export-failures"),
     ("POST", "export-pause"),
     ("POST", "export-resume"),
@@ -163,7 +164,9 @@ CALLS = [
 
 @pytest.mark.parametrize(("method", "call"), CALLS)
 def test_every_call_says_which_export_is_missing(lm: Deployment, api: Api, head: str, method: str, call: str) -> None:
-    body = {} if call in ("export-limits", "export-repair-drift") else None
+    body = (
+        {"labels": {}} if call == "export-labels" else {} if call in ("export-limits", "export-repair-drift") else None
+    )
     api.call("PUT", f"{BRANCHES}/main:partner/continuous-export", OTHER)
     status, told = api.call(method, f"{BRANCHES}/main/{call}", body)
     assert status == 404 and "no export is configured" in told["message"]

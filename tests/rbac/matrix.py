@@ -130,8 +130,9 @@ mirrors.see mirrors.reset: POST branch_reset
 exports.see: GET api-export, GET api-export-status, GET api-export-runs, GET api-export-skipped
 exports.see: GET api-export-failures, GET api-export-verification, GET api-export-drift, GET export
 exports.see: GET export_edit, GET export_delete
-exports.configure: PUT api-export, POST api-export-check, POST api-export-limits, POST export_new
-exports.see exports.configure: POST export_edit, POST export_limits
+exports.configure: PUT api-export, POST api-export-check, POST api-export-limits, POST api-export-labels
+exports.configure: POST export_new
+exports.see exports.configure: POST export_edit, POST export_limits, POST export_label
 exports.delete: DELETE api-export
 exports.see exports.delete: POST export_delete
 exports.pause: POST api-export-pause, POST api-export-resume
