@@ -100,7 +100,7 @@ def test_a_commit_that_is_not_validated_has_no_certificate(lm: Deployment) -> No
         call_command("certificate", "lake-eu", commit)
     with pytest.raises(CommandError, match="no mirror 'other'"):
         call_command("certificate", "other", commit)
-    with pytest.raises(CommandError, match="nothing is known"):
+    with pytest.raises(CommandError, match="there is no known commit"):
         call_command("certificate", "lake-eu", "f" * 64)
 
 
