@@ -91,7 +91,7 @@ def test_what_is_not_there_any_more_closes(looks: Rounds) -> None:
     looks.at(0, seen(trouble(AlertKind.MIRROR_DAMAGED)))
     for seconds in (10, 20):
         looks.at(seconds, seen(well="mirror/another"))
-    assert Alert.objects.get().closing == "lake-eu is not there any more."
+    assert Alert.objects.get().closing == "lake-eu no longer exists."
 
 
 def test_what_an_outage_explains_opens_nothing_of_its_own(looks: Rounds) -> None:
@@ -126,7 +126,7 @@ def test_a_mirror_that_is_made_anew_has_no_alert_of_the_one_before(looks: Rounds
     looks.at(0, seen(trouble(AlertKind.MIRROR_DAMAGED, mirror=1), mirror=1))
     unknown = trouble(AlertKind.MIRROR_UNKNOWN, mirror=2)
     looks.at(10, seen(unknown, sure=False, mirror=2))
-    assert Alert.objects.get(mirror=1).closing == "lake-eu is not there any more."
+    assert Alert.objects.get(mirror=1).closing == "lake-eu no longer exists."
     looks.at(70, seen(unknown, sure=False, mirror=2))
     assert open_kinds() == ["mirror-unknown"] and Alert.objects.open().get().mirror == 2
     looks.at(80, seen(trouble(AlertKind.MIRROR_UNKNOWN, mirror=3), sure=False, mirror=3))
