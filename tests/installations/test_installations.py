@@ -181,7 +181,7 @@ def test_a_row_that_was_tampered_with_is_told_and_not_used(mars: Installation, o
     refresh.read()
     assert "mars-1" in config.current().regions and config.current().lakefs_url("mars-1") == "http://evil"
     for ask in (clients.lakefs, clients.quick_objects):
-        with pytest.raises(Unreadable, match=r"'mars-1' was was not changed by LakeMirror"):
+        with pytest.raises(Unreadable, match=r"'mars-1' was not changed by LakeMirror"):
             ask("mars-1")
     change(owner, SECRETS)
     assert clients.lakefs("mars-1").key_id == "AKIALAKE"  # type: ignore[attr-defined]

@@ -64,9 +64,9 @@ def test_not_while_nobody_looks_for_what_is_wrong(lm: Deployment, there: Receive
 
 def test_that_it_was_not_taken_is_noted(lm: Deployment, there: Receiver) -> None:
     there.answers = [500]
-    assert beat(lm) == "not taken: 500"
+    assert beat(lm) == "not accepted: 500"
     there.close()
-    assert beat(lm).startswith("not taken: 127.0.0.1 did not answer")
+    assert beat(lm).startswith("not accepted: 127.0.0.1 did not answer")
     assert "t0ken" not in Duty.objects.get(kind=heartbeat.DUTY).outcome
 
 

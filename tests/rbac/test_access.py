@@ -42,7 +42,7 @@ def test_an_outsider_may_nothing_and_is_told_what_is_missing(outsider: User) -> 
     with pytest.raises(Denied, match="otto may not fs:ReadRepository on arn:lakefs:fs:::repository/lake") as caught:
         services.require(outsider, READ)
     assert (caught.value.action, caught.value.arn) == READ
-    assert "No policy" in caught.value.hint
+    assert "None of their policies" in caught.value.hint
 
 
 def test_the_first_need_that_is_missing_is_the_one_that_is_named(teammate: User) -> None:

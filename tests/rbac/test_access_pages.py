@@ -128,7 +128,7 @@ def test_a_key_is_shown_once_rotated_and_disabled(client: Client, teammate: User
     assert len(both) == 2 and both[0].expires_at < both[1].expires_at
     client.post(f"/access/users/tom/keys/{key.key_id}/disable/")
     refused = client.post(f"/access/users/tom/keys/{key.key_id}/rotate/", {"overlap": "0"})
-    assert refused.status_code == 409 and "does not work any more" in text(refused)
+    assert refused.status_code == 409 and "no longer works" in text(refused)
     client.post(f"/access/users/tom/keys/{key.key_id}/delete/")
     assert not AccessKey.objects.filter(key_id=key.key_id).exists()
 

@@ -214,7 +214,7 @@ def test_a_key_is_disabled_and_rotated(admin: Api, outsider: User) -> None:
     status, told = admin.call("POST", f"{keys}/{after['access_key_id']}/disable")
     assert (status, told["disabled_at"] is not None) == (200, True)
     status, told = admin.call("POST", f"{keys}/{after['access_key_id']}/rotate")
-    assert (status, "does not work any more" in told["message"]) == (409, True)
+    assert (status, "no longer works" in told["message"]) == (409, True)
     assert admin.call("POST", f"{keys}/{made['access_key_id']}/rotate", {"overlap_seconds": 10**9})[0] == 400
 
 

@@ -47,7 +47,7 @@ def test_a_second_run_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAKEMIRROR_ADMIN_PASSWORD", "a long enough one")
     run("ensure_admin")
     monkeypatch.setenv("LAKEMIRROR_ADMIN_PASSWORD", "another long one")
-    assert run("ensure_admin") == "administrator: admin (was there already)\n"
+    assert run("ensure_admin") == "administrator: admin (existed already)\n"
     assert User.objects.get().check_password("a long enough one")
 
 
@@ -69,7 +69,7 @@ def test_the_administrators_key_is_made_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("LAKEMIRROR_ADMIN_ACCESS_KEY_ID", "AKIALAKEMIRRORDEMO")
     monkeypatch.setenv("LAKEMIRROR_ADMIN_SECRET_ACCESS_KEY", "lakemirror-demo-secret")
     assert "lakemirror-demo-secret" in run("ensure_admin", "--access-key")
-    assert "was there already" in run("ensure_admin", "--access-key")
+    assert "existed already" in run("ensure_admin", "--access-key")
     assert services.key_check(key_id="AKIALAKEMIRRORDEMO", secret="lakemirror-demo-secret") is not None
 
 
@@ -98,7 +98,7 @@ def test_a_policy_from_a_file_is_stored_and_attached(outsider: User, tmp_path: P
     path = tmp_path / "reader.json"
     path.write_text(json.dumps({"id": "Reader", "statement": [statement]}))
     assert run("attach_policy", str(path), "--user", "otto") == "Reader: attached to otto\n"
-    assert run("attach_policy", "Reader", "--user", "otto") == "Reader: was attached already to otto\n"
+    assert run("attach_policy", "Reader", "--user", "otto") == "Reader: was already attached to otto\n"
 
 
 @pytest.mark.parametrize("text", ["{", '{"id": "x", "statement": []}', "\udcff"])

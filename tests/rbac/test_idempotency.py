@@ -183,7 +183,7 @@ def test_an_answer_with_a_secret_is_not_kept(olga: Client, lm: Deployment, monke
     monkeypatch.setattr(api.Sync, "post", answer_once)
     assert post(olga, SYNC).status_code == 202
     again = post(olga, SYNC)
-    assert (again.status_code, "secret and is not kept" in again.json()["message"]) == (409, True)
+    assert (again.status_code, "secret and is not stored" in again.json()["message"]) == (409, True)
     assert not KeyedCall.objects.exclude(answer=None).exists()
 
 
