@@ -166,6 +166,11 @@ class Blocker(models.Model):
         """Whether history may lack it because somebody has waived it: while it is not there, not when it is wrong."""
         return self.waived and self.reason in WAIVABLE and not self.gone_at_source
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it is missing at the destination alone, and somebody may still bring it."""
+        return self.reason.endswith("missing") and not self.gone_at_source and not self.is_waived
+
 
 class Run(models.Model):
     """A check's life and progress."""

@@ -129,7 +129,7 @@ def test_a_name_that_lakefs_gave_anew_is_somebody_else(there: Elsewhere, tell: T
     knows_keys(there, "ann", creation_date=8, key_id="HERKEY")
     refused = ask("HERKEY", path=MIRRORS)
     assert refused.status_code == 403
-    assert "made anew" in refused.json()["message"] and "deleted here" in refused.json()["message"]
+    assert "created again" in refused.json()["message"] and "deleted here" in refused.json()["message"]
     tell(lakefs_url=there.url)
     services.user_delete(actor=owner, user=User.objects.get(username="ann@us-east-1"))
     assert ask("HERKEY", path=USER).status_code == 200

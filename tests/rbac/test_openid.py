@@ -175,18 +175,18 @@ def test_a_strange_signature_state_or_code_signs_nobody_in(
     client: Client, provider: Provider, tell: Callable[..., None], teammate: User
 ) -> None:
     provider.key = RSAKey.generate_key(2048, {"kid": "one"})
-    assert "did not work" in refusal(client, go(client, provider))
+    assert "signing in there failed" in refusal(client, go(client, provider))
     provider.key = KEY
     link = provider.authorize(client.post("/login/openid/")["Location"])
-    assert "did not work" in refusal(client, client.get(link.partition("&state")[0] + "&state=x"))
+    assert "signing in there failed" in refusal(client, client.get(link.partition("&state")[0] + "&state=x"))
     other = Client()
-    assert "did not work" in refusal(other, other.get(link))
-    assert "did not work" in refusal(client, client.get("/login/openid/return/?error=access_denied"))
+    assert "signing in there failed" in refusal(other, other.get(link))
+    assert "signing in there failed" in refusal(client, client.get("/login/openid/return/?error=access_denied"))
     assert client.get(link)["Location"] == "/"
     again = Client()
     again.cookies = client.cookies
     again.post("/logout/")
-    assert "did not work" in refusal(again, again.get(link))
+    assert "signing in there failed" in refusal(again, again.get(link))
 
 
 def test_who_is_unknown_here_is_made_only_if_so_configured(
@@ -210,7 +210,7 @@ def test_without_a_provider_or_when_it_is_down_the_password_is_left(
     client: Client, provider: Provider, tell: Callable[..., None], teammate: User
 ) -> None:
     tell(issuer="http://127.0.0.1:9")
-    assert "did not work" in refusal(client, client.post("/login/openid/"))
+    assert "signing in there failed" in refusal(client, client.post("/login/openid/"))
     assert client.get("/login/openid/").status_code == 405
     assert Client(enforce_csrf_checks=True).post("/login/openid/").status_code == 403
     tell(issuer="")
