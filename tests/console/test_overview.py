@@ -142,7 +142,7 @@ def test_the_latest_are_moves_failures_and_what_somebody_did(
     told = [str(one.phrase) for one in olga.get("/").context["latest"]]
     assert told[:6] == [
         "olga deleted lab-eu",
-        "olga checked again what is missing at models-eu",
+        "olga retried what is missing at models-eu",
         "olga started a validation of models-eu",
         "olga synced models-eu",
         "olga resumed models-eu",

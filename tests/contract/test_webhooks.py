@@ -50,7 +50,7 @@ def test_a_name_that_leads_to_a_private_address_is_refused(there: Receiver, monk
     port = int(there.url.rpartition(":")[2])
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    with pytest.raises(Denied, match=r"hooks\.example\.com leads to 127\.0\.0\.1, an address of a private network"):
+    with pytest.raises(Denied, match=r"hooks\.example\.com resolves to 127\.0\.0\.1, an address of a private network"):
         post(f"http://hooks.example.com:{port}/")
     assert not there.ids
 

@@ -273,7 +273,7 @@ def test_a_file_that_has_a_markers_name_is_neither_removed_nor_replaced(life: So
     life.rounds()
     export = Export.objects.get()
     assert (export.state, out(life, "d1/_lakefs_success")) == ("export-failed", OWN)
-    assert "s3://out/latest/d1/_lakefs_success is somebody's own file. Move that file away" in export.error
+    assert "s3://out/latest/d1/_lakefs_success is somebody's own file. Move that file elsewhere" in export.error
     assert ExportFailure.objects.get().reason == "foreign"
     assert out(life, "_lakefs_success") is None  # nor has its parent one
     del life.s3.buckets["out"]["latest/d1/_lakefs_success"]

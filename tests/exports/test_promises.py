@@ -135,7 +135,7 @@ def test_a_run_whose_worker_dies_each_time_is_a_failure_and_not_in_progress_for_
     life.kill_in = 0
     life.rounds(1)
     assert state() == "export-failed"
-    assert "its worker was gone 5 times in a row" in Export.objects.get().error
+    assert "its worker was lost 5 times in a row" in Export.objects.get().error
     life.repair()
     life.rounds()
     assert (state(), at(life), ExportRun.objects.count()) == ("exported-successfully", {"a"}, 2)

@@ -110,7 +110,7 @@ def test_what_garbage_collection_took_is_named_with_what_to_do(life: Soak) -> No
     life.set()
     state, why = ended(life)
     assert state == "export-failed"
-    assert f"s3://src/{key} is gone at the source" in why
+    assert f"s3://src/{key} is missing at the source" in why
     assert "Restore the object, or delete the file from the branch, then click Repair" in why
     life.s3.buckets["src"] |= life.collected
     repaired(life)
@@ -273,7 +273,7 @@ def test_a_verification_whose_worker_dies_each_time_ends(life: Soak, monkeypatch
     monkeypatch.setattr(verify, "_slice", die)
     life.rounds(verify.MOST_TAKEOVERS + 2)
     found = ExportVerification.objects.get()
-    assert (found.outcome, "its worker was gone 6 times in a row" in found.error) == ("failed", True)
+    assert (found.outcome, "its worker was lost 6 times in a row" in found.error) == ("failed", True)
 
 
 def test_a_refused_task_of_spark_does_not_promise_that_it_goes_on_by_itself() -> None:

@@ -64,5 +64,5 @@ def test_a_real_postgres_takes_our_tables_and_the_first_administrator(postgres: 
     made = [subprocess.run(begin, env=env, cwd=config.BASE_DIR, capture_output=True, text=True) for _ in range(2)]
     assert [done.returncode for done in made] == [0, 0], made[0].stderr + made[1].stderr
     assert "olga (new)" in made[0].stdout
-    assert "olga (was there already)" in made[1].stdout
+    assert "olga (existed already)" in made[1].stdout
     assert not list(tmp_path.glob("*.sqlite3"))

@@ -81,7 +81,7 @@ def parameters(place: str) -> Iterator[tuple[str, str]]:
     """Each parameter there that has a type or a choice, with a value that it can't have; texts may be anything."""
     for label, operation in OPERATIONS.items():
         for one in operation.definition.raw.get("parameters", ()):
-            shape = one["schema"]
+            shape = one["schema"].get("items", one["schema"])
             if one["in"] == place and (place == "header" or types_of(shape) != {"string"} or "enum" in shape):
                 yield label, one["name"]
 

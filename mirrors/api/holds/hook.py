@@ -56,10 +56,11 @@ def hold_hook(request: HttpRequest, installation: str) -> JsonResponse:
     if not is_authentic(request, installation):
         return json_error(HTTPStatus.UNAUTHORIZED, NO_SECRET)
     try:
+        numbers = _numbers(request)
         event = _event(request)
         if event["event_type"] in REFUSED_EVENTS:
             return json_error(HTTPStatus.CONFLICT, _only_merges(event))
-        answer = merge_hold(_question(request, installation, event))
+        answer = merge_hold(_question(installation, event, numbers))
     except Invalid as error:
         return json_error(HTTPStatus.BAD_REQUEST, message_of(error), field=field_of(error))
     except Throttled as error:
@@ -84,7 +85,15 @@ def _event(request: HttpRequest) -> dict[str, Any]:
     return body
 
 
-def _question(request: HttpRequest, installation: str, event: dict[str, Any]) -> Question:
+def _numbers(request: HttpRequest) -> dict[str, int]:
+    """What the action file's address says. Raises Invalid."""
+    return {
+        "copies": _whole(request, "copies", 1, 0, MOST_COPIES),
+        "timeout": _whole(request, "timeout", HOOK_TIMEOUT, 6, 3600),
+    }
+
+
+def _question(installation: str, event: dict[str, Any], numbers: dict[str, int]) -> Question:
     repository, branch, commit = (event.get(name) for name in ("repository_id", "branch_id", "commit_id"))
     if not isinstance(repository, str) or not probes.NAME.fullmatch(repository):
         raise Invalid("repository_id is the name of a repository", field="repository_id")
@@ -98,8 +107,7 @@ def _question(request: HttpRequest, installation: str, event: dict[str, Any]) ->
         branch=branch,
         commit=commit,
         merge_source=str(event.get("merge_source") or "").replace("\0", "")[:256],
-        copies=_whole(request, "copies", 1, 0, MOST_COPIES),
-        timeout=_whole(request, "timeout", HOOK_TIMEOUT, 6, 3600),
+        **numbers,
     )
 
 

@@ -72,6 +72,7 @@ class Locate(APIView):
         given = request.query_params
         path = given.get("path", "")
         rbac.require(request.user, ("fs:ReadObject", object_arn(repository, path)))
+        redirected = _redirected(given.get("redirect", ""))
         located = object_locate(
             actor=request.user,
             repository=repository,
@@ -82,7 +83,7 @@ class Locate(APIView):
             seconds=number_of(given["seconds"], "seconds") if given.get("seconds") else USUAL_SECONDS,
         )
         headers = {"Cache-Control": "no-store"}
-        if _redirected(given.get("redirect", "")):
+        if redirected:
             return Response(status=307, headers=headers | {"Location": located.url})
         return Response(located_json(located), headers=headers)
 

@@ -6,15 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.compute as pc
-
 from core.errors import LakeMirrorError, Unreachable
 from core.locating import Tried
 from deployment.wiring import clients
 from graveler.entries import AddressType
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef
-from graveler.ranges import read_range_columns
 from mirrors.queries.metarange_cache import parse, remembered
 from mirrors.queries.metaranges import metadata_uri, ranges_at_hand
 
@@ -69,6 +66,10 @@ def _ranges(holders: Sequence[Holder], metarange_id: str) -> Sequence[RangeRef]:
 
 
 def _entry(holders: Sequence[Holder], ref: RangeRef, path: bytes) -> Named | None:
+    import pyarrow.compute as pc  # pages start before Spark's packages are installed
+
+    from graveler.ranges import read_range_columns
+
     tried: list[Tried] = []
     for holder, data in _with_kept(holders, ref.id, tried):
         try:

@@ -496,7 +496,7 @@ def test_a_store_that_shows_what_only_the_source_has_is_found_by_whatever_lacks(
     shows_elsewhere(lm)
     check = the(ask(owner), "destination-proxy")
     assert check.state is (WARNING if rest == "an object" else OK)
-    assert (f"it lacks {last}" in check.message) is (rest == "an object")
+    assert (f"such as {last}" in check.message) is (rest == "an object")
 
 
 def test_a_repository_without_commits_shows_nothing_of_its_destinations_store(lm: Deployment, owner: User) -> None:

@@ -122,7 +122,7 @@ def test_what_has_ended_or_lost_its_worker_is_not_stopped(api: Api, lm: Deployme
     assert status == 409 and "has ended already" in told["message"]
     lost = Run.objects.create(mirror=mirror, job="check", started_at=clock.now())
     status, told = api.call("POST", f"{BASE}/jobs/run-{lost.pk}/stop")
-    assert status == 409 and "is gone" in told["message"]
+    assert status == 409 and "is lost" in told["message"]
     status, told = api.call("POST", f"{BASE}/jobs/duty-{Duty.objects.all()[0].pk}/stop")
     assert status == 409 and "Pause the mirror" in told["message"]
     assert not AuditEvent.objects.filter(after__has_key="stop").exists()

@@ -61,7 +61,7 @@ def test_a_prefix_is_enough_and_a_wrong_one_is_told(olga: Client, company: Any) 
 
 def test_a_commit_that_waits_for_its_ancestors_shows_what_blocks_them(olga: Client, company: Any) -> None:
     said = text(olga.get(page_of("returns")))
-    assert "It waits for what it descends from: 3 objects of" in said
+    assert "It waits for a commit that it descends from: 3 objects of" in said
     assert "part-00018.parquet" in said
 
 
@@ -125,7 +125,7 @@ def test_a_pending_commit_can_be_put_first(olga: Client, company: Any) -> None:
     assert "Prioritise" in text(olga.get(page_of("nightly orders load")))
     answer = olga.post(f"{MIRROR}prioritise/", {"commit": sha, "back": page_of("nightly orders load")}, follow=True)
     assert f"Queued: {sha[:8]} and what it needs" in text(answer)
-    assert "Goes first" in text(answer)
+    assert "Prioritised" in text(answer)
     assert MirrorCommit.objects.get(mirror=company["analytics-eu"], commit__sha=sha).urgency == 1
 
 

@@ -83,7 +83,7 @@ def test_nothing_is_asked_before_the_repository_is_named(olga: Client, lm: Deplo
 
 def test_half_of_the_fields_are_checked_too(olga: Client, lm: Deployment) -> None:
     said = text(part(olga, "preflight", name="", storage_namespace=""))
-    assert "'lake' is there, and main is at" in said
+    assert "'lake' exists, and main is at" in said
 
 
 def test_who_may_not_make_it_is_told_which_right_is_missing(teammate: User, client: Client, lm: Deployment) -> None:
