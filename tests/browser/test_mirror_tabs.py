@@ -61,7 +61,7 @@ def test_what_is_opened_stays_open_while_the_page_updates(olga: Page, company: A
 def test_a_click_on_retry_is_answered_at_once_and_carried_out(olga: Page, company: Any) -> None:
     thing = Blocker.objects.get(path__endswith="part-00017.parquet")
     olga.goto(f"{MIRROR}backlog/")
-    button = olga.locator(f"#blocker-{thing.pk} button[name=which]")
+    button = olga.locator(f"#blocker-{thing.pk} button[value='one-{thing.pk}']")
     button.click()
     expect(button).to_have_text("Queued")
     expect(olga.locator("#notices")).to_contain_text("Checking 1 file again now.")
@@ -192,7 +192,7 @@ def test_the_metrics_are_pictures_and_a_table_that_stays_open(olga: Page, compan
 def test_validate_is_queued_and_seen_among_the_runs(olga: Page, company: Any) -> None:
     olga.goto(f"{MIRROR}runs/")
     olga.get_by_role("button", name="Validate").click()
-    expect(olga.locator("#notices")).to_contain_text("is checked again")
+    expect(olga.locator("#notices")).to_contain_text("is validated again")
     expect(olga.get_by_role("row", name="All heads")).to_contain_text("Queued")
 
 

@@ -65,20 +65,20 @@ def test_filters_are_put_on_and_taken_away_one_by_one(olga: Page, company: Any) 
 def test_chosen_mirrors_are_paused_in_place(olga: Page, company: Any, lm: Deployment) -> None:
     olga.goto("/mirrors/")
     for name in ("models-eu", "orders-eu"):
-        olga.get_by_role("checkbox", name=f"Choose {name}").check()
+        olga.get_by_role("checkbox", name=f"Select {name}").check()
     olga.route("**/_change/", lambda route: (olga.wait_for_timeout(300), route.continue_()))
     olga.get_by_role("button", name="Pause").click()
     expect(olga.get_by_role("button", name="Queued")).to_be_disabled(timeout=250)
     expect(olga.get_by_role("status")).to_contain_text("Queued: paused: models-eu, orders-eu.")
     for name in ("models-eu", "orders-eu"):
         expect(rows(olga).filter(has_text=name)).to_contain_text("Paused")
-        expect(olga.get_by_role("checkbox", name=f"Choose {name}")).to_be_checked()
+        expect(olga.get_by_role("checkbox", name=f"Select {name}")).to_be_checked()
     expect(olga.get_by_role("button", name="Pause")).to_be_enabled()
 
 
 def test_one_box_chooses_all(olga: Page, company: Any) -> None:
     olga.goto("/mirrors/")
-    olga.get_by_role("checkbox", name="Choose all on this page").check()
+    olga.get_by_role("checkbox", name="Select all on this page").check()
     expect(olga.locator("tbody input:checked")).to_have_count(len(company))
 
 

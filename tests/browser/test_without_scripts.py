@@ -62,8 +62,8 @@ def test_the_list_is_filtered_and_several_mirrors_are_changed(plain: Page, compa
     here = plain.url
     verbs = {"Pause": "paused", "Resume": "resumed", "Sync now": "Syncing", "Validate": "checked again"}
     for name, told in verbs.items():
-        plain.get_by_role("checkbox", name="Choose models-eu").check()
-        plain.get_by_role("checkbox", name="Choose orders-eu").check()
+        plain.get_by_role("checkbox", name="Select models-eu").check()
+        plain.get_by_role("checkbox", name="Select orders-eu").check()
         press(plain, name, told)
         expect(plain).to_have_url(here)
         assert Mirror.objects.filter(paused=True, name__endswith="-eu").count() == (2 if name == "Pause" else 0)
@@ -78,7 +78,7 @@ def test_a_mirror_is_looked_at_checked_paused_and_resumed(plain: Page, company: 
     for name, told in (("Sync now", "are checked now"), ("Pause", "is paused"), ("Resume", "is resumed")):
         press(plain, name, told)
         expect(plain).to_have_url(f"{MIRROR}commits/?branch=main")
-    press(plain, "Validate", "is checked again")
+    press(plain, "Validate", "is validated again")
     expect(plain.get_by_role("row", name="All heads")).to_contain_text("Queued")
     assert Validation.objects.count() == 1
     assert redirected(answers)

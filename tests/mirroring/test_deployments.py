@@ -147,7 +147,7 @@ def test_deployments_that_differ_where_they_must_not_are_told(
         deployments.announce()
     with tell("us-east-1"):
         found = deployments.disagreements()
-        assert [one.partition(":")[0] for one in found] == [
+        assert [one.partition(". ")[0].partition(":")[0] for one in found] == [
             "The deployments of us-east-1 and eu-west-1 differ in auth.encrypt.secret_key",
             "The deployments of us-east-1 and eu-west-1 differ in organization_id",
         ]

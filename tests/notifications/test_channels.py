@@ -49,6 +49,7 @@ def test_one_is_created_and_shown_without_its_secrets(admin: Api) -> None:
         "regions": [],
         "tell_again_seconds": 0,
         "hours": None,
+        "labels": [],
     }
     assert audited() == [("auth:CreateChannel", "create", None, shown)]
 

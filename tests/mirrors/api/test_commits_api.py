@@ -84,7 +84,7 @@ def test_branches_may_be_asked_for_by_state(api: Api, main: Line, state: str) ->
         assert asked(api, "branches?status=up_to_date")["results"] == []
         assert asked(api, "branches?status=Up+to+date")["results"] == []
     status, answer = api.call("GET", f"{MIRROR}/branches?status=broken")
-    assert (status, "none of up_to_date, " in answer["message"]) == (400, True)
+    assert (status, "not one of up_to_date, " in answer["message"]) == (400, True)
 
 
 # --- commits --------------------------------------------------------------------------------------------------------
