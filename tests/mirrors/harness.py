@@ -243,7 +243,7 @@ def one_by_one() -> Iterator[None]:
     with (
         mock.patch("jobs.concurrent_calls.ThreadPoolExecutor", OneByOne),
         mock.patch("spark_jobs.check.job.ThreadPoolExecutor", OneByOne),
-        mock.patch("spark_jobs.check.bring.ThreadPoolExecutor", OneByOne),
+        mock.patch("spark_jobs.check.lanes.ThreadPoolExecutor", OneByOne),
         mock.patch("mirroring.native_replication.ThreadPoolExecutor", OneByOne),
         mock.patch("mirroring.validate.bring_asked.ThreadPoolExecutor", OneByOne),
     ):

@@ -132,7 +132,7 @@ def test_the_file_for_a_webhook_has_the_address_and_a_secret_that_is_let_in(lm: 
 
 @pytest.mark.parametrize(
     ("region", "url", "told"),
-    [("mars", "https://x", "unknown region 'mars'"), ("us-east-1", "mirror.example.com", "is no address")],
+    [("mars", "https://x", "unknown region 'mars'"), ("us-east-1", "mirror.example.com", "is not an address")],
 )
 def test_a_webhook_for_nowhere_is_refused(lm: Deployment, region: str, url: str, told: str) -> None:
     with pytest.raises(CommandError, match=told):

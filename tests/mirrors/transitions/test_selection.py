@@ -201,7 +201,7 @@ def test_a_long_history_is_selected_in_few_queries(lm: Deployment) -> None:
     with CaptureQueriesContext(connection) as queries:
         lm.run(Duty.objects.get(kind="manage").pk)
     assert MirrorCommit.objects.count() == 3_001
-    assert sum(query["sql"].startswith("SELECT") for query in queries) < 60
+    assert sum(query["sql"].startswith("SELECT") for query in queries) < 65
     whole_histories(lm)
     with CaptureQueriesContext(connection) as queries:
         lm.run(Duty.objects.get(kind="manage").pk)
