@@ -64,7 +64,7 @@ def test_the_list_is_searched_and_several_are_changed_also_without_scripts(olga:
     expect(plain.locator("tbody", has_text="failing").locator(".state")).to_have_text("Paused")
     plain.get_by_role("link", name="analytics · failing").click()
     plain.get_by_text("Speed limits").click()
-    plain.get_by_label("Bytes a second").fill("1,000")
+    plain.get_by_label("Bytes per second").fill("1,000")
     plain.get_by_role("button", name="Save limits").click()
     expect(plain.locator(".notice")).to_contain_text("Saved")
     assert Export.objects.get(branch="failing").bytes_per_second == 1000

@@ -215,9 +215,8 @@ def test_a_commit_is_waived_once_its_id_is_typed_and_the_waiver_withdrawn(olga: 
 
 def test_what_somebody_wrote_by_force_is_undone_from_the_head_of_the_page(olga: Page, company: Any) -> None:
     olga.goto("/mirrors/lab-eu/commits/")
-    expect(olga.get_by_role("list", name="What happened")).to_contain_text(
-        "trial: Somebody wrote to it without a commit"
-    )
+    happened = olga.get_by_role("list", name="What happened")
+    expect(happened).to_contain_text("trial: Somebody wrote to it without a commit")
     olga.get_by_role("button", name="Undo the changes of trial").click()
     expect(olga.locator("#notices")).to_contain_text("the uncommitted changes of trial are being undone")
 

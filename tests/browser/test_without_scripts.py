@@ -61,7 +61,7 @@ def test_the_list_is_filtered_and_several_mirrors_are_changed(plain: Page, compa
     plain.get_by_label("Order", exact=True).select_option("name")
     plain.get_by_role("button", name="Show").click()
     here = plain.url
-    verbs = {"Pause": "paused", "Resume": "resumed", "Sync now": "Syncing", "Validate": "checked again"}
+    verbs = {"Pause": "paused", "Resume": "resumed", "Sync now": "Syncing", "Validate": "validated again"}
     for name, told in verbs.items():
         plain.get_by_role("checkbox", name="Select models-eu").check()
         plain.get_by_role("checkbox", name="Select orders-eu").check()
