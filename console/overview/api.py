@@ -151,16 +151,17 @@ class Overview(APIView):
         workers = workers_seen_by(user, visible, queues, now)
         causes, silent = outages_seen_by(user, readings, now), troubles(queues)
         differing = disagreements_seen_by(user)
-        urgent = needing_by_themselves(readings, causes)
+        urgent, exports = needing_by_themselves(readings, causes), exports_summary.summary(user, now, NEEDING)
+        told = tell(readings, causes, silent, differing, exports_need=exports.needing)
         return Response(
             {
                 "as_of": rfc3339(min((reading.as_of for reading in readings), default=now)),
-                "reason": str(tell(readings, causes, silent, differing)) if readings else None,
+                "reason": str(told) if readings else None,
                 "tiles": _tiles(readings, queues, oldest_unchecked(visible)) | _workers_json(workers),
                 "outages": [_outage_json(cause) for cause in causes],
                 "needs_attention": [_needing_json(reading) for reading in urgent[:NEEDING]],
                 "needs_attention_total": len(urgent),
-                "exports": _exports_json(exports_summary.summary(user, now, NEEDING)),
+                "exports": _exports_json(exports),
                 "troubles": [*silent, *differing],
                 "matrix": _matrix_json(readings),
                 "latest": [_happening_json(event) for event in latest(visible, now, user)],

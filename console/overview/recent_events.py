@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from django.db.models import Exists, OuterRef
@@ -20,10 +21,13 @@ from core.text.phrases import Phrase, name, say, short
 from mirrors.models import Promotion
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.services.rights import sees_every_mirror
+from rbac import services as rbac
 
 AMOUNT = 10
 MOVES_READ = 5 * AMOUNT
 """So many moves are read: of each branch only the last one is told."""
+VERBS_READ = 20 * AMOUNT
+"""So many acts are read, for somebody may not be told of all of them."""
 _WORDS = {
     Verb.CHANGE: "edited",
     Verb.SYNC: "synced",
@@ -108,10 +112,17 @@ def _verbs(visible: MirrorQuerySet, user: Any) -> list[Happening]:
         names = visible.order_by().values_list("name", flat=True)
         subjects = [f"mirror/{name}" for name in names] + exports_summary.audit_names(user)
         found = found.filter(subject__in=subjects)
-    rows = list(found.order_by("-pk")[:AMOUNT])
+        rows = list(found.order_by("-pk")[:AMOUNT])
+    else:
+        rows = list(islice((row for row in found.order_by("-pk")[:VERBS_READ] if _may_tell(row, user)), AMOUNT))
     about = {subject for kind, _, subject in (row.subject.partition("/") for row in rows) if kind == "mirror"}
     there = set(visible.filter(name__in=about).values_list("name", flat=True))
     return [Happening(row.at, _verb(row), url=_page_of(row, there)) for row in rows]
+
+
+def _may_tell(row: AuditEvent, user: Any) -> bool:
+    """Of an export, also of one that is gone, whoever may read its branch is told."""
+    return not row.subject.startswith("export/") or rbac.allowed(user, "fs:ReadBranch", row.arn)
 
 
 def _page_of(row: AuditEvent, mirrors: Collection[str]) -> str:

@@ -68,9 +68,12 @@ def tell(
     causes: Sequence[RootCause],
     troubles: Sequence[str],
     differing: Sequence[str],
+    *,
+    exports_need: int,
 ) -> Phrase:
     """One sentence: how many are within their target, and what needs somebody. `troubles` are of queues, `differing` of
-    deployments. Mirrors that only wait for the end of an outage are not counted once more."""
+    deployments; of exports that need somebody another sentence says how many. Mirrors that only wait for the end of an
+    outage are not counted once more."""
     within = sum(is_within(reading) for reading in readings)
     well = f"{within:,} of {count(len(readings), 'mirror is within its', 'mirrors are within their')} target"
     others = [reading for reading in readings if not is_explained(reading, causes)]
@@ -85,7 +88,8 @@ def tell(
     words += [count(retrying, "is being retried", "are being retried")] if retrying else []
     words += [count(len(troubles), "queue is late", "queues are late")] if troubles else []
     words += ["deployments differ"] if differing else []
-    return sentence(say(well), ": " if words else "; nothing needs you", ", ".join(words))
+    rest = "; no mirror needs you" if exports_need else "; nothing needs you"
+    return sentence(say(well), ": " if words else rest, ", ".join(words))
 
 
 def _is_unknown(reading: MirrorStatus) -> bool:

@@ -114,8 +114,10 @@ def note_not_taken(source: Repository, looked_at: datetime) -> None:
 
 
 def held_of(mirror: Mirror) -> QuerySet[HeldMerge]:
-    """Those into branches that the mirror holds, or that were complete in its region: the last one first."""
-    return HeldMerge.objects.filter(repository=mirror.source_id).order_by("-pk")
+    """Those into branches that the mirror has, the last one first."""
+    rows = HeldMerge.objects.filter(repository=mirror.source_id)
+    branches = rows.order_by().values_list("branch", flat=True).distinct()
+    return rows.filter(branch__in=[branch for branch in branches if branch in mirror.selection]).order_by("-pk")
 
 
 def unseen_releases(mirror: Mirror) -> list[HeldMerge]:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from core.holding import policies_of
 from db import clock
 from mirrors.models import HeldMerge
+from mirrors.services.holds.sight import Regions, answer_of, complete_in, regions_told
 from mirrors.status.mirror import mirror_statuses
 from mirrors.transitions.held_merges import ACKNOWLEDGED, held_of
 from mirrors.views.tabs import find_visible, may_see, show_tab
@@ -30,11 +31,12 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class HeldStatus:
-    """A held merge, how it is drawn, and for how many seconds it was, or is, held."""
+    """A held merge, how it is drawn, for how many seconds it was, or is, held, and the regions that had all of it."""
 
     held: HeldMerge
     kind: str
     seconds: float
+    regions: list[str]
     words: str
 
 
@@ -44,22 +46,24 @@ class HeldStatus:
 def held_merges(request: HttpRequest, name: str) -> HttpResponse:
     """The policies, and what lakeFS asked, the last first."""
     mirror, now = find_visible(request, name), clock.now()
+    told = regions_told(request.user, mirror)
     page = page_of_rows(request, held_of(mirror), "pk", newest=True)
     context = {
         "page": page,
-        "held": [held_status(row, now) for row in page.rows],
+        "held": [held_status(row, now, told) for row in page.rows],
         "policies": policies_of(mirror.hold),
         "first_page": with_query(request),
     }
     return show_tab(request, mirror_statuses([mirror], now)[0], "mirror_held", context)
 
 
-def held_status(held: HeldMerge, now: datetime) -> HeldStatus:
-    """As a page draws it."""
+def held_status(held: HeldMerge, now: datetime, told: Regions) -> HeldStatus:
+    """As a page draws it for who may be told of these regions."""
     ended = held.ended_at or now
     unseen = held.state in ACKNOWLEDGED and held.seen_at is None
-    detail = held.detail
+    detail = answer_of(held, told)
     if held.state == State.UNGATED:
         detail = "this head came without a release: nobody was asked before the branch moved"
-    words = f"{detail}; the branch was not seen there yet" if unseen else detail
-    return HeldStatus(held, _KINDS.get(State(held.state), "quiet"), (ended - held.held_at).total_seconds(), words)
+    words = "; ".join(part for part in (detail, "the branch was not seen there yet" if unseen else "") if part)
+    kind, seconds = _KINDS.get(State(held.state), "quiet"), (ended - held.held_at).total_seconds()
+    return HeldStatus(held, kind, seconds, complete_in(held, told), words)

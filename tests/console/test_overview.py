@@ -60,6 +60,10 @@ def test_where_all_is_well_it_says_so(olga: Client, company: Any) -> None:
     assert "Needs you" not in said
     assert tiles(olga)["Waiting to arrive"] == ("nothing", "nothing is missing")
     assert tiles(olga)["Oldest commit awaiting validation"][0] == "none"
+    failed()
+    said = text(olga.get("/"))
+    assert "1 of 1 mirror is within its target; no mirror needs you. 1 of 1 export needs attention." in said
+    assert "nothing needs you" not in said and "Needs you" in said
 
 
 def test_tiles_are_of_facts(olga: Client, company: Any) -> None:

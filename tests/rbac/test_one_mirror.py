@@ -11,11 +11,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEvent
+from audit.verbs import Verb
 from core.access.documents import Document, allow, policy_document
-from core.access.policies import repository_arn
+from core.access.policies import branch_arn, repository_arn
 from core.errors import Denied
 from db import clock
-from mirrors.models import Mirror
+from mirrors.models import HeldMerge, Mirror
 from mirrors.services.mirrors import mirror_sync
 from mirrors.services.settings import mirror_update
 from notifications.models import Alert
@@ -251,3 +252,47 @@ def test_who_may_see_no_export_is_told_so(outsider: User, teammate: User) -> Non
     for user, told in ((outsider, "No exports that you may see"), (teammate, "No exports yet")):
         client.force_login(user)
         assert told in client.get("/exports/").content.decode()
+
+
+def test_acts_on_exports_are_told_to_who_may_read_their_branch(company: dict[str, Mirror]) -> None:
+    export = an_export("secret-plan")
+    subject = f"export/{export.region}/{export.repository}/"
+    for branch, actor in (("secret-plan", "boss"), ("gone-plan", "boss")):
+        right = ("fs:RunExport", branch_arn(export.repository, branch))
+        services.audit(actor=actor, right=right, verb=Verb.RUN, subject=subject + branch, reason="the merger")
+    lister = given(person("lister"), allow(["fs:ListRepositories"], "*"))
+    reader = given(person("reader"), allow(["fs:ListRepositories", "fs:ReadBranch"], "*"))
+    for user, told in ((lister, False), (reader, True)):
+        browser = Client()
+        browser.force_login(user)
+        page, call = browser.get("/").content.decode(), str(Api(user).call("GET", f"{V1}/overview")[1])
+        assert [word in said for said in (page, call) for word in ("secret-plan", "gone-plan", "the merger")] == [
+            told
+        ] * 6
+
+
+def test_an_answer_about_a_held_merge_names_no_region_of_a_hidden_mirror(
+    company: dict[str, Mirror], lara: User
+) -> None:
+    source = company[ITS].source
+    make_mirror("analytics-elsewhere", source, region="ap-southeast-2", now=clock.now())
+    now = clock.now()
+    HeldMerge.objects.create(
+        repository=source,
+        branch="main",
+        commit_id="ab" * 32,
+        held_at=now,
+        until=now,
+        ended_at=now,
+        state="released",
+        complete_in=["ap-southeast-2", company[ITS].region],
+        detail="complete in ap-southeast-2",
+    )
+    everything = given(person("sees-all"), allow(["fs:ListRepositories"], "*"))
+    for user, told in ((lara, False), (everything, True)):
+        browser = Client()
+        browser.force_login(user)
+        page = browser.get(f"/mirrors/{ITS}/held/").content.decode()
+        call = Api(user).call("GET", f"{V1}/repositories/{SOURCE}/mirrors/{ITS}/held-merges")[1]["results"]
+        assert call[0]["complete_in"][-1] == company[ITS].region
+        assert ["ap-southeast-2" in said for said in (page, str(call))] == [told, told]

@@ -6,12 +6,13 @@ That the object is there is asked now, of each store that may have it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from audit.verbs import Verb
-from core.access.policies import object_arn
+from core.access.mirror_rights import READ
+from core.access.policies import object_arn, repository_arn
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
 from core.locating import USUAL_SECONDS, Located, Tried, check_question, turn_of
 from core.text.phrases import SHORT_ID
@@ -65,19 +66,19 @@ def object_locate(
     check_question(ref, path, seconds)
     if prefer and prefer not in region_settings.names():
         raise Invalid(f"prefer: there is no region '{prefer[:80]}'", field="prefer")
-    wanted = _wanted(repository, source_region, ref, path)
+    wanted = _wanted(actor, repository, source_region, ref, path)
     located = _read_at(wanted, actor, prefer, seconds)
     after = {"ref": ref, "commit": located.commit, "path": path, "region": located.region}
     rbac.audit(actor=actor, right=right, verb=Verb.LOCATE, subject=f"repository/{repository}", after=after)
     return located
 
 
-def _wanted(repository: str, source_region: str, ref: str, path: str) -> Wanted:
+def _wanted(actor: Any, repository: str, source_region: str, ref: str, path: str) -> Wanted:
     source = Repository.objects.filter(region=source_region, name=repository).first()
-    mirrors = list(Mirror.objects.live().filter(source=source).order_by("name")) if source else []
+    mirrors = _not_hidden(Mirror.objects.live().filter(source=source).order_by("name"), actor) if source else []
     if source is None or not mirrors:
         raise NotFound(f"nobody mirrors a repository '{repository[:80]}' of {source_region}")
-    resolved = resolve(source, ref)
+    resolved = resolve(source, mirrors, ref)
     own = Holder(source.region, source.namespace)
     holders = _in_turn([own, *(Holder(mirror.region, mirror.namespace) for mirror in mirrors)])
     named = named_at(holders, resolved.metarange_id, path)
@@ -85,6 +86,11 @@ def _wanted(repository: str, source_region: str, ref: str, path: str) -> Wanted:
         since = f", where a mirror was last promoted to: {resolved.away}" if resolved.away else ""
         raise NotFound(f"{ref[:80]} of {repository} has no '{path[:200]}' (in {resolved.sha[:SHORT_ID]}{since})")
     return Wanted(source, mirrors, ref, path, resolved, holders, named)
+
+
+def _not_hidden(mirrors: Iterable[Mirror], actor: Any) -> list[Mirror]:
+    """Of a mirror that a denial hides from somebody nothing is told, whatever it has."""
+    return [one for one in mirrors if not rbac.decide(actor, READ, repository_arn(one.name)).is_denied]
 
 
 def _in_turn(holders: Sequence[Holder]) -> list[Holder]:
@@ -148,7 +154,7 @@ def _why_not(wanted: Wanted, places: Sequence[Place], seen: Sequence[Seen], trie
 def _others(wanted: Wanted) -> list[tuple[Mirror, str]]:
     """Mirrors whose ref of that name stands at a commit that has another object at the path."""
     found = []
-    for mirror, commit in heads_named(wanted.source, wanted.ref):
+    for mirror, commit in heads_named(wanted.source, wanted.mirrors, wanted.ref):
         if commit.sha == wanted.resolved.sha:
             continue
         try:

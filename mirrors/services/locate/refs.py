@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core.errors import (
@@ -40,15 +40,15 @@ class Resolved:
     away: str = ""
 
 
-def resolve(source: Repository, ref: str) -> Resolved:
+def resolve(source: Repository, mirrors: Sequence[Mirror], ref: str) -> Resolved:
     """The commit that a branch, a tag or an id names. Raises NotFound, Conflict (several ids begin so), and Unreachable
-    where neither the source nor a mirror can tell."""
+    where neither the source nor one of these mirrors can tell."""
     if _ID.fullmatch(ref) and (known := _known(source, ref)):
         return Resolved(ref, known.metarange_id, fresh=True)
     try:
         return _at_source(source, ref)
     except AWAY as error:
-        return _at_mirrors(source, ref, str(error))
+        return _at_mirrors(source, mirrors, ref, str(error))
 
 
 def _known(source: Repository, sha: str) -> Commit | None:
@@ -121,9 +121,8 @@ def _require_pinned(lakefs: LakeFS, source: Repository) -> None:
         raise RemoteFailure(f"{source.region} has another repository of the name {source.name} now")
 
 
-def _at_mirrors(source: Repository, ref: str, away: str) -> Resolved:
+def _at_mirrors(source: Repository, mirrors: Sequence[Mirror], ref: str, away: str) -> Resolved:
     """Where the furthest mirror's branch or tag of that name stands, as it was last put there."""
-    mirrors = Mirror.objects.live().filter(source=source)
     branches = MirrorBranch.objects.filter(mirror__in=mirrors, name=ref, stray=False, misplaced=False)
     tags = MirrorTag.objects.filter(mirror__in=mirrors, name=ref, stray=False, stands_at=None)
     places = [(position, head) for head, position in branches.values_list("head", "position")]
@@ -139,9 +138,8 @@ def _at_mirrors(source: Repository, ref: str, away: str) -> Resolved:
     )
 
 
-def heads_named(source: Repository, ref: str) -> list[tuple[Mirror, Commit]]:
-    """Each mirror that has a branch or tag of that name, and the commit that it shows there."""
-    mirrors = Mirror.objects.live().filter(source=source)
+def heads_named(source: Repository, mirrors: Sequence[Mirror], ref: str) -> list[tuple[Mirror, Commit]]:
+    """Each of these mirrors that has a branch or tag of that name, and the commit that it shows there."""
     rows = MirrorBranch.objects.filter(mirror__in=mirrors, name=ref, stray=False, misplaced=False)
     shown = [(row.mirror, row.head) for row in rows.select_related("mirror")]
     tags = MirrorTag.objects.filter(mirror__in=mirrors, name=ref, stray=False, stands_at=None)

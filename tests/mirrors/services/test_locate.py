@@ -13,7 +13,7 @@ import pytest
 
 from audit.models import AuditEvent
 from core.access.documents import Document, allow, policy_document
-from core.access.policies import object_arn
+from core.access.policies import object_arn, repository_arn
 from core.errors import Denied, Unreachable
 from core.types import ObjectInfo
 from mirrors.models import Coverage, Mirror, MirrorBranch
@@ -232,6 +232,20 @@ def test_a_denial_of_the_mirrors_object_keeps_its_region_out(lm: Deployment, fir
     assert answer["region"] == "us-east-1" and "policy denies" in answer["tried"][0]["why"]
     lm.us_store.down = AWAY
     assert asked(reader)[0] == 503
+
+
+def test_of_a_mirror_that_a_denial_hides_nothing_is_told(lm: Deployment, first: str) -> None:
+    hidden = allow(["fs:ReadRepository"], repository_arn("lake-eu")) | {"effect": "deny"}
+    reader = allowed_to("rita", allow(["fs:ReadObject"]), hidden)
+    assert asked(reader) == (404, {"message": "nobody mirrors a repository 'lake' of us-east-1"})
+    Mirror.objects.create(
+        name="lake-ap", source=Mirror.objects.get().source, region="ap-southeast-2", storage_namespace=AP_NAMESPACE
+    )
+    answer = given(reader, prefer="eu-west-1")
+    assert answer["region"] == "us-east-1" and "eu-west-1" not in str(answer)
+    source_down(lm)
+    status, answer = asked(reader)
+    assert (status, "eu-west-1" in str(answer)) == (503, False)
 
 
 def test_it_is_written_down_without_the_address(
