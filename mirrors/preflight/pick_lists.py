@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from core.access.policies import repository_arn
+from core.access.policies import namespace_arn, repository_arn
 from core.errors import LakeMirrorError
 from core.ports import LakeFS
 from core.types import RepositoryInfo
@@ -32,7 +32,8 @@ class PickLists:
 
 
 def pick_lists(*, actor: Any, plan: Plan) -> PickLists:
-    """Repositories that the actor may mirror, and buckets of the destination. What can't be asked raises nothing."""
+    """Repositories that the actor may mirror, and buckets of the destination in which they may put a mirror. What can't
+    be asked raises nothing."""
     found = ask(
         {
             "source": lambda: _repositories(clients.quick_lakefs(plan.source_region)),
@@ -41,9 +42,8 @@ def pick_lists(*, actor: Any, plan: Plan) -> PickLists:
     )
     sources = (one.id for one in _listed(found["source"]) if _may_mirror(actor, one.id))
     buckets = {one.storage_namespace.split("/")[2] for one in _listed(found["destination"]) if _in_s3(one)}
-    return PickLists(
-        list(islice(sources, MOST)), [f"s3://{bucket}/{plan.source_repository}" for bucket in sorted(buckets)[:MOST]]
-    )
+    spaces = (f"s3://{bucket}/{plan.source_repository}" for bucket in sorted(buckets))
+    return PickLists(list(islice(sources, MOST)), list(islice((one for one in spaces if _may_use(actor, one)), MOST)))
 
 
 def _repositories(lakefs: LakeFS) -> list[RepositoryInfo]:
@@ -56,6 +56,12 @@ def _listed(answer: list[RepositoryInfo] | LakeMirrorError) -> list[RepositoryIn
 
 def _may_mirror(actor: Any, repository: str) -> bool:
     return rbac.allowed(actor, "fs:MirrorRepository", repository_arn(repository))
+
+
+def _may_use(actor: Any, namespace: str) -> bool:
+    """As creating a mirror there needs it; before a repository is chosen, for one of any name."""
+    arn = namespace_arn(f"{namespace}-" if namespace.endswith("/") else namespace)
+    return rbac.allowed(actor, "fs:AttachStorageNamespace", arn)
 
 
 def _in_s3(repository: RepositoryInfo) -> bool:

@@ -290,9 +290,15 @@ def test_repositories_and_buckets_are_suggested(olga: Client, lm: Deployment) ->
     assert part(olga, "picks").status_code == 200
 
 
-def test_only_repositories_that_one_may_mirror_are_suggested(teammate: User, client: Client, lm: Deployment) -> None:
+def test_only_what_one_may_mirror_and_use_is_suggested(
+    teammate: User, client: Client, olga: Client, lm: Deployment
+) -> None:
+    lm.eu.add_repository("other", "s3://vault/other")
     client.force_login(teammate)
-    assert '<option value="lake">' not in part(client, "picks").content.decode()
+    seen = part(olga, "picks").content.decode()
+    assert '<option value="lake">' in seen and "s3://vault/" in seen
+    seen = part(client, "picks").content.decode()
+    assert '<option value="lake">' not in seen and "s3://vault/" not in seen
 
 
 def test_a_refused_form_is_checked_again_at_once(olga: Client, lm: Deployment) -> None:
