@@ -211,7 +211,7 @@ def test_a_branch_is_exported_once_more_on_the_page(lm: Deployment, olga: Client
     more = typed | {"path": "s3://bucket/partner"}
     again = olga.post("/exports/new/", more)
     assert again.status_code == 409 and b"give this one a name of its own" in again.content
-    assert b"can&#x27;t name an export" in olga.post("/exports/new/", more | {"name": "a b"}).content
+    assert b"is not a valid export name" in olga.post("/exports/new/", more | {"name": "a b"}).content
     made = olga.post("/exports/new/", more | {"name": "partner"})
     partner = Export.objects.get(name="partner")
     assert (made.status_code, made["Location"]) == (302, f"/exports/{partner.pk}/")
