@@ -19,6 +19,7 @@ from deployment import config
 from mirrors.models import Candidate, Commit, Coverage, HeldMerge, Mirror, MirrorCommit
 from mirrors.services.holds import hold as waiting
 from mirrors.services.settings import mirror_update
+from mirrors.services.waivers import waiver_give
 from rbac.models import User
 from tests.mirrors.harness import Deployment, untold
 
@@ -106,6 +107,24 @@ def test_43_late_it_is_refused_with_what_is_there_and_the_next_try_passes(held: 
     with resting(lambda: held.work(1)):
         status, answer = ask(again)
     assert (status, held.head()) == (200, before)
+
+
+def test_a_waived_object_is_lacked_by_history_alone_never_by_the_merge(held: Deployment, owner: User) -> None:
+    """dev brings x, which never arrives, and takes it back: its merge needs x in history only. The other holds it."""
+    bad = held.lake.commit("dev", files={"x": b"4"})
+    address = held.lake.address_of(bad, "x")
+    held.lake.repository.branches["with-x"] = bad
+    held.lake.commit("dev", files={"x": None})
+    without, holding = merge_commit(held), merge_commit(held, "with-x")
+    held.arrive(address)
+    assert [ask(one)[0] for one in (without, holding)] == [503, 503]
+    waiver_give(actor=owner, mirror=Mirror.objects.get(), objects=[address], reason="never copied")
+    held.work()
+    with resting(lambda: held.work(1)):
+        assert ask(without)[0] == 200
+    with resting(lambda: held.work(1)):
+        status, answer = ask(holding)
+    assert (status, "eu-west-1" in answer["message"]) == (503, True), answer
 
 
 def test_the_words_count_what_is_there(held: Deployment) -> None:
