@@ -18,10 +18,11 @@ def check_double_work(source: str, destination: str, answer: Sequence[Replicatio
     managed = "LakeMirror copies the objects: neither a replication rule nor versioning is needed"
     if isinstance(answer, LakeMirrorError):
         return Check(check_id, CheckOutcome.OK, managed)
-    same = prefix_of(source) == prefix_of(destination)
-    covering = [rule for rule in answer if rule.enabled and prefix_of(source).startswith(rule.prefix)]
-    if same and any(rule.bucket == target for rule in covering):
-        message = f"A replication rule of {bucket} copies the objects to {target} too"
+    prefix = prefix_of(source)
+    leading = [rule for rule in answer if rule.enabled and not rule.tagged and rule.bucket == target]
+    same = [rule for rule in leading if prefix.startswith(rule.prefix) or rule.prefix.startswith(prefix)]
+    if prefix == prefix_of(destination) and same:
+        message = f"The replication rule '{same[0].id}' of {bucket} copies objects to {target} too"
         return Check(check_id, CheckOutcome.WARNING, message, "Delete the rule, or choose native replication")
     return Check(check_id, CheckOutcome.OK, managed)
 

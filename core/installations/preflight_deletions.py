@@ -1,7 +1,7 @@
 """What is deleted at the source: does it go at the destination too, and does nothing else go there? Pure.
 
-lakeFS collects garbage at the source alone: there it leaves delete markers. They have to be replicated, and a lifecycle
-rule of the destination's bucket has to remove what is below them.
+lakeFS collects garbage at the source alone, among objects: there it leaves delete markers. They have to be replicated,
+and a lifecycle rule of the destination's bucket has to remove what is below them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ from collections.abc import Callable, Sequence
 
 from core.errors import Denied, LakeMirrorError
 from core.installations.preflight import Check, CheckOutcome, NotAsked, not_known
-from core.installations.preflight_stores import bucket_of, not_told, prefix_of
+from core.installations.preflight_stores import OBJECTS, bucket_of, deciding_rule, not_told, prefix_of
 from core.mirroring.explain.gc_rules import BothRules, RulesRead, own_rules_advice, retention, say_own_rules
 from core.types import GcRules, LifecycleRule, ReplicationRule
-
-OBJECTS = "data/"
-"""Garbage collection deletes below it."""
 
 
 def check_delete_markers(source: str, destination: str, answer: Sequence[ReplicationRule] | LakeMirrorError) -> Check:
@@ -24,13 +21,10 @@ def check_delete_markers(source: str, destination: str, answer: Sequence[Replica
     what = f"whether deletions in {bucket} are replicated to {target}"
     if isinstance(answer, LakeMirrorError):
         return not_told(check_id, what, answer, "s3:GetReplicationConfiguration", bucket)
-    objects = prefix_of(source) + OBJECTS
-    arriving = [rule for rule in answer if rule.enabled and not rule.tagged and rule.bucket == target]
-    covering = [rule for rule in arriving if objects.startswith(rule.prefix)]
-    if not covering:
+    rule = deciding_rule(answer, prefix_of(source) + OBJECTS, target)
+    if rule is None:
         fix = "The tool that copies the objects must also delete them once garbage collection has at the source"
         return not_known(check_id, what, NotAsked("no replication rule copies the objects there"), fix)
-    rule = max(covering, key=lambda one: one.priority)
     named = f"The replication rule '{rule.id}' of {bucket}"
     if rule.delete_markers:
         return Check(check_id, CheckOutcome.OK, f"{named} replicates deletions to {target}")

@@ -16,6 +16,9 @@ SIGNATURE_SECONDS = 15 * 60
 """Stores refuse what was signed by a clock that is further off."""
 
 SHOWN = 3
+OBJECTS, METADATA = "data/", "_lakefs/"
+PARTS = (OBJECTS, METADATA)
+"""What lakeFS keeps in a namespace: objects, and the files of commits."""
 
 
 # --- the namespace's content ------------------------------------------------------------------------------------------
@@ -120,22 +123,38 @@ def check_versioning(side: str, namespace: str, answer: str | LakeMirrorError) -
 
 
 def check_replication(source: str, destination: str, answer: Sequence[ReplicationRule] | LakeMirrorError) -> Check:
-    """Will the store bring the objects of namespace `source` to `destination`? It keeps their keys."""
+    """Will the store bring what lakeFS keeps in namespace `source` to `destination`? One rule may, or several
+    together. Replication keeps keys."""
     check_id, bucket, target = "replication-rule", bucket_of(source), bucket_of(destination)
     if isinstance(answer, LakeMirrorError):
         return not_told(
             check_id, f"the replication rules of {bucket}", answer, "s3:GetReplicationConfiguration", bucket
         )
     prefix = prefix_of(source)
-    covering = [rule for rule in answer if rule.enabled and not rule.tagged and prefix.startswith(rule.prefix)]
-    arriving = [rule for rule in covering if rule.bucket == target]
-    if not arriving:
-        return Check(check_id, CheckOutcome.FAILED, *_no_rule(answer, covering, source, target))
+    by_part = {part: deciding_rule(answer, prefix + part, target) for part in PARTS}
+    if without := [part for part, rule in by_part.items() if rule is None]:
+        return Check(check_id, CheckOutcome.FAILED, *_no_rule(answer, source, target, without))
     if prefix != prefix_of(destination):
         arrives = f"s3://{target}/{prefix}".rstrip("/")
         message = f"Replication preserves keys: objects of {source} arrive in {arrives}, not in {destination}"
         return Check(check_id, CheckOutcome.FAILED, message, f"Use {arrives} as the storage namespace")
-    return Check(check_id, CheckOutcome.OK, f"{_named(arriving[0])} of {bucket} copies {source} to {target}")
+    ids = list(dict.fromkeys(rule.id for rule in by_part.values() if rule is not None))
+    if len(ids) == 1:
+        message = f"The replication rule '{ids[0]}' of {bucket} copies {source} to {target}"
+    else:
+        message = f"The replication rules '{ids[0]}' and '{ids[1]}' of {bucket} together copy {source} to {target}"
+    return Check(check_id, CheckOutcome.OK, message)
+
+
+def deciding_rule(rules: Sequence[ReplicationRule], key: str, target: str) -> ReplicationRule | None:
+    """The rule by which everything below this key goes to that bucket: of several the one with the highest priority."""
+    covering = [rule for rule in _at_work(rules) if rule.bucket == target and key.startswith(rule.prefix)]
+    return max(covering, key=lambda rule: rule.priority, default=None)
+
+
+def _at_work(rules: Sequence[ReplicationRule]) -> list[ReplicationRule]:
+    """Objects of lakeFS have no tags."""
+    return [rule for rule in rules if rule.enabled and not rule.tagged]
 
 
 def check_proxy(region: str, shown: str | LakeMirrorError) -> Check:
@@ -155,16 +174,15 @@ def check_proxy(region: str, shown: str | LakeMirrorError) -> Check:
     return Check(check_id, CheckOutcome.WARNING, message, fix)
 
 
-def _no_rule(
-    rules: Sequence[ReplicationRule], covering: Sequence[ReplicationRule], source: str, target: str
-) -> tuple[str, str]:
-    """Why nothing arrives, and what to do, from the likeliest rule."""
+def _no_rule(rules: Sequence[ReplicationRule], source: str, target: str, without: Sequence[str]) -> tuple[str, str]:
+    """Why nothing arrives, or what is `without` a rule does not, and what to do, from the likeliest rule."""
     bucket, prefix = bucket_of(source), prefix_of(source)
-    meant = next((rule for rule in rules if rule.bucket == target), None)
     make = f"a replication rule for the prefix '{prefix}' of {bucket} with the destination {target}"
-    if meant is None and covering:
-        other = covering[0].bucket
-        message = f"{_named(covering[0])} of {bucket} copies {source} to {other}, not to {target}"
+    meant = _meant(rules, [prefix + part for part in without], target)
+    elsewhere = [rule for rule in _at_work(rules) if prefix.startswith(rule.prefix)]
+    if meant is None and elsewhere:
+        other = elsewhere[0].bucket
+        message = f"{_named(elsewhere[0])} of {bucket} copies {source} to {other}, not to {target}"
         return message, f"Create {make}, or use a namespace in {other}"
     if meant is None:
         return f"No replication rule of {bucket} copies {source} to {target}", (
@@ -174,8 +192,19 @@ def _no_rule(
         return f"{_named(meant)} of {bucket} is disabled", "Enable it"
     if meant.tagged:
         return f"{_named(meant)} of {bucket} applies only to tagged objects, and lakeFS tags none", f"Create {make}"
-    message = f"{_named(meant)} of {bucket} covers only '{meant.prefix}', not all of {source}"
+    missing = " and ".join(f"'{prefix}{part}'" for part in without)
+    message = f"{_named(meant)} of {bucket} covers only '{meant.prefix}', not all of {source}: none copies {missing}"
+    if len(without) < len(PARTS):
+        return message, f"Change its prefix to '{prefix}', or create another rule for {missing}"
     return message, f"Change its prefix to '{prefix}'" if prefix else "Remove its prefix"
+
+
+def _meant(rules: Sequence[ReplicationRule], keys: Sequence[str], target: str) -> ReplicationRule | None:
+    """The rule to that bucket which would copy these keys if it were at work, else any that leads there."""
+    leading = [rule for rule in rules if rule.bucket == target]
+    return next(
+        (rule for rule in leading if any(key.startswith(rule.prefix) for key in keys)), next(iter(leading), None)
+    )
 
 
 def _named(rule: ReplicationRule) -> str:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 from urllib.parse import quote
 
-from core.errors import LakeMirrorError, RemoteFailure
-from core.installations.preflight import Check, CheckOutcome, not_known
+from core.errors import RemoteFailure
 from core.installations.preflight_stores import bucket_of, prefix_of
 from core.mirroring.content_proof import OWN_FILES
 from core.text.phrases import count
@@ -118,21 +117,3 @@ def say_lacking(places: Namespaces, found: Lacking) -> str:
     if not found.looked:
         return f"{places.source} is empty"
     return f"All {count(found.looked, 'object')} of {places.source} are in {places.mirror}"
-
-
-def check_unreplicated(places: Namespaces, answer: Lacking | LakeMirrorError) -> Check:
-    """Is what was written before the replication rule at the mirror's place too?"""
-    check_id = "existing-objects"
-    if isinstance(answer, LakeMirrorError):
-        return not_known(check_id, f"how much of {places.source} is not in {places.mirror} yet", answer)
-    message = say_lacking(places, answer)
-    if answer.objects:
-        fix = (
-            "A replication rule copies only what is written after it was created: copy older objects by S3 Batch "
-            "Replication with the manifest below, or with any tool that preserves keys. Recent writes may still be "
-            "on their way"
-        )
-        return Check(check_id, CheckOutcome.WARNING, message, fix)
-    if not answer.whole:
-        return Check(check_id, CheckOutcome.UNKNOWN, message, "Download the manifest: it names every missing object")
-    return Check(check_id, CheckOutcome.OK, message)

@@ -81,6 +81,7 @@ def plan_of(arguments: Mapping[str, Any]) -> Plan:
         exclude=tuple(chosen.get("exclude", ())),
         tags=settings.get("tags", False),
         managed=settings.get("object_replication") == ObjectReplication.MANAGED,
+        holds=bool(settings.get("hold")),
     )
 
 

@@ -19,10 +19,13 @@ from core.errors import LakeMirrorError, NotFound
 from core.installations import preflight as decide
 from core.installations import preflight_bringing as bringing
 from core.installations import preflight_deletions as deletions
+from core.installations import preflight_hooks as hooks
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
+from core.installations.preflight_existing import Sample, check_existing
 from core.installations.replication_rights import UNTRIED
-from core.installations.unreplicated_objects import Namespaces, check_unreplicated
+from core.installations.unreplicated_objects import Namespaces
+from core.replication.facts import StoreKind
 from core.text.phrases import count
 from core.types import RepositoryInfo
 from db import clock
@@ -101,6 +104,9 @@ def _checks(plan: Plan, answers: Answers) -> Iterator[Check]:
     yield from _of_installation("source", plan.source_region, answer("source"))
     yield _judged("source-repository", partial(_source, plan, answer))
     yield decide.check_branches(answer("repository"), plan.include, plan.exclude, answer("branches"))
+    yield hooks.check_webhook(plan.source_repository, answer("webhook"))
+    if plan.holds:
+        yield hooks.check_hold_file(plan.source_repository, answer("hold-file"))
     yield from _of_installation("destination", plan.region, answer("destination"))
     yield _judged("destination-worker", partial(_worker, plan.region))
     yield _judged("name", partial(_name, plan, answer))
@@ -198,7 +204,10 @@ def _of_replication(plan: Plan, place: str, answer: Callable[[str], Any]) -> Ite
     yield stores.check_versioning("source", place, answer("source-versioning"))
     yield stores.check_versioning("destination", plan.namespace, answer("destination-versioning"))
     yield stores.check_replication(place, plan.namespace, answer("rules"))
-    yield check_unreplicated(Namespaces(place.rstrip("/"), plan.namespace), answer("unreplicated"))
+    counted, rules = answer("unreplicated"), answer("rules")
+    lacking, sample = (counted, Sample(StoreKind.OTHER)) if isinstance(counted, LakeMirrorError) else counted
+    known = () if isinstance(rules, LakeMirrorError) else rules
+    yield check_existing(Namespaces(place.rstrip("/"), plan.namespace), lacking, sample, known)
     yield deletions.check_delete_markers(place, plan.namespace, answer("rules"))
     yield deletions.check_lifecycle(plan.namespace, answer("lifecycle"))
 

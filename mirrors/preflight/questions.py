@@ -14,15 +14,18 @@ from typing import Any, TypeVar
 from adapters.s3.write_probe import probe_upload
 from core.errors import NotFound
 from core.installations.preflight import NotAsked
+from core.installations.preflight_hooks import Hooked
 from core.installations.unreplicated_objects import Namespaces
+from core.installations.webhook_action import ACTION_FILE, HOLD_FILE
 from core.listing import branch_heads
-from core.mirroring.branch_selection import ALL
+from core.mirroring.branch_selection import ALL, Selection
 from core.ports import LakeFS, ObjectStore
 from core.types import Commit, RepositoryInfo
 from deployment.wiring import clients
 from installations.permission_probes import NOWHERE, Target, only_reads, target_at_destination, tries_of
 from installations.probes import Answers, Calls, _is_namespace, _list, about_bucket, is_name, may_ask
-from mirrors.preflight.unreplicated import Route, count_unreplicated
+from mirrors.preflight.hooked_branches import hooked_branches
+from mirrors.preflight.unreplicated import Route, count_and_sample
 from mirrors.services import placement
 from mirrors.services.adoption import check_adoptable
 
@@ -39,7 +42,8 @@ TRIED_KEYS = 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A mirror that somebody thinks of. "" is what isn't filled in yet. `managed`: it brings its objects itself."""
+    """A mirror that somebody thinks of. "" is what isn't filled in yet. `managed`: it brings its objects itself;
+    `holds`: merges are held for it."""
 
     source_repository: str
     source_region: str
@@ -51,6 +55,7 @@ class Plan:
     tags: bool = False
     adopt: bool = False
     managed: bool = False
+    holds: bool = False
     depth: str = ""
     rpo_seconds: str = ""
     """These two ask nothing: they are only repeated in the call and the command that make what was typed."""
@@ -114,7 +119,22 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
         "head": partial(_head, lakefs, source),
         "source-rules": partial(lakefs.gc_rules, source.id),
         "source-metadata": partial(_shows_metadata, lakefs, store, [source]),
+        **(_about_hooks(plan, source, heads) if isinstance(heads, dict) else {}),
     }
+
+
+def _about_hooks(plan: Plan, source: RepositoryInfo, heads: dict[str, str]) -> Calls:
+    """Changes are told of mirrored branches; about a merge the branch asks that is merged, whichever it is."""
+    calls: Calls = {"webhook": partial(_hooked_of_mirrored, plan, source, heads)}
+    if plan.holds:
+        calls["hold-file"] = partial(hooked_branches, source, plan.source_region, heads, HOLD_FILE)
+    return calls
+
+
+def _hooked_of_mirrored(plan: Plan, source: RepositoryInfo, heads: dict[str, str]) -> Hooked:
+    selection = Selection(source.default_branch, plan.include, plan.exclude)
+    mirrored = {name: heads[name] for name in heads if name in selection}
+    return hooked_branches(source, plan.source_region, mirrored, ACTION_FILE)
 
 
 def _about_destination(plan: Plan, known: Answers) -> Calls:
@@ -126,7 +146,7 @@ def _about_destination(plan: Plan, known: Answers) -> Calls:
     if calls and isinstance(source, RepositoryInfo) and may_ask(plan.source_region):
         calls["destination-proxy"] = partial(_shown_for_another, plan, source)
         route = Route(Namespaces(source.storage_namespace.rstrip("/"), plan.namespace), plan.source_region, plan.region)
-        calls["unreplicated"] = partial(count_unreplicated, route, COUNTED_SECONDS)
+        calls["unreplicated"] = partial(count_and_sample, route, COUNTED_SECONDS)
     if isinstance(known["others"], list):
         showing = [other for other in known["others"] if other.id != plan.name][:SHOWING]
         calls["destination-metadata"] = partial(_shows_metadata, lakefs, store, showing)

@@ -8,16 +8,21 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from core.errors import Denied, Throttled
+from core.errors import Denied, LakeMirrorError, Throttled
+from core.installations.preflight_existing import SAMPLED, Sample, sample_of
 from core.installations.preflight_stores import bucket_of
 from core.installations.unreplicated_objects import Lacking, Namespaces, lacking, manifest_line
 from core.ports import ObjectStore
+from core.replication.facts import StoreKind
 from core.types import ObjectInfo, ObjectVersion
+from db import clock
 from deployment.wiring import clients, region_settings
 from installations import probes
+from jobs.concurrent_calls import ask_all
 from mirrors.models import Mirror
 from mirrors.services import mirrors, placement
 from mirrors.services.rights import require_operation
@@ -27,6 +32,8 @@ T = TypeVar("T")
 
 COUNT_SECONDS = 20.0
 """So long somebody waits who asks for the number."""
+SAMPLE_SECONDS = 2.0
+SAMPLED_AT_ONCE = 8
 MOST_AT_ONCE = 2
 _being_made = threading.BoundedSemaphore(MOST_AT_ONCE)
 """A manifest takes a thread of the web process for as long as its listings take."""
@@ -60,12 +67,34 @@ def route_of_plan(*, actor: Any, repository: str, source_region: str, name: str,
 
 def count_unreplicated(route: Route, seconds: float = COUNT_SECONDS) -> Lacking:
     """How much the mirror's namespace lacks: what was counted in so many seconds."""
-    ends, found = time.monotonic() + seconds, Lacking()
+    found, _ = _counted(route, seconds)
+    return found
+
+
+def count_and_sample(route: Route, seconds: float) -> tuple[Lacking, Sample]:
+    """The same, and what the source's store says of the first of these objects; nothing where it can't be asked."""
+    found, keys = _counted(route, seconds)
+    store, place = clients.replication(route.source_region), f"s3://{bucket_of(route.places.source)}/"
+    if not keys:
+        return found, Sample(StoreKind.OTHER)
+    ends = time.monotonic() + SAMPLE_SECONDS
+    kind = ask_all({"": partial(store.kind, route.places.source)}, limit=1, seconds=SAMPLE_SECONDS)[""]
+    if isinstance(kind, LakeMirrorError) or kind is StoreKind.OTHER:
+        return found, Sample(StoreKind.OTHER)
+    heads = {key: partial(store.stands, place + key) for key in keys}
+    answers = ask_all(heads, limit=SAMPLED_AT_ONCE, seconds=max(0.0, ends - time.monotonic()))
+    return found, sample_of(kind, list(answers.values()), clock.now())
+
+
+def _counted(route: Route, seconds: float) -> tuple[Lacking, list[str]]:
+    """With the first keys of what is lacking."""
+    ends, found, keys = time.monotonic() + seconds, Lacking(), list[str]()
     source, mirror = clients.quick_objects(route.source_region), clients.quick_objects(route.region)
     listings = source.list(_below(route.places.source)), mirror.list(_below(route.places.mirror))
-    for _ in lacking(route.places, *listings, found, lambda: time.monotonic() > ends):
-        pass
-    return found
+    for one in lacking(route.places, *listings, found, lambda: time.monotonic() > ends):
+        if len(keys) < SAMPLED:
+            keys.append(one.key)
+    return found, keys
 
 
 class Manifest:

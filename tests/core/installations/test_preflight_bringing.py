@@ -39,3 +39,14 @@ def test_a_rule_that_copies_the_same_objects_is_double_work() -> None:
     assert check_double_work("s3://src/lake", PLACE, rules).state is CheckOutcome.WARNING
     assert check_double_work("s3://src/lake", "s3://dst/other", rules).state is CheckOutcome.OK
     assert check_double_work("s3://src/lake", PLACE, []).state is CheckOutcome.OK
+
+
+def test_a_rule_for_a_part_of_the_namespace_is_double_work_too() -> None:
+    rules = [ReplicationRule("objects", True, "lake/data/", "dst")]
+    check = check_double_work("s3://src/lake", PLACE, rules)
+    assert (check.state, "'objects' of src" in check.message) == (CheckOutcome.WARNING, True)
+    for other in (
+        ReplicationRule("x", True, "lake/data/", "ap"),
+        ReplicationRule("x", True, "lake/", "dst", tagged=True),
+    ):
+        assert check_double_work("s3://src/lake", PLACE, [other]).state is CheckOutcome.OK

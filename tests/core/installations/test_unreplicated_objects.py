@@ -8,12 +8,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from core.errors import RemoteFailure, Unreachable
-from core.installations.preflight import CheckOutcome
+from core.errors import RemoteFailure
 from core.installations.unreplicated_objects import (
     Lacking,
     Namespaces,
-    check_unreplicated,
     lacking,
     manifest_line,
     say_lacking,
@@ -100,14 +98,3 @@ def test_a_line_of_the_manifest_is_bucket_key_and_version_whatever_the_key(key: 
     assert (row[0], unquote(row[1]), row[2]) == ("src", key, "v.1_x")
     assert manifest_line("s3://src", ObjectInfo(key, 1, "e")).count(",") == 1
     assert all(ord(sign) < 128 for sign in manifest_line("s3://src", ObjectInfo(key, 1, "e")))
-
-
-def test_the_check_is_in_order_only_where_all_was_looked_at() -> None:
-    whole, cut = Lacking(looked=3, whole=True), Lacking(looked=1200)
-    some = Lacking(objects=2, bytes=2048, looked=3, whole=True)
-    states = [check_unreplicated(PLACES, one).state for one in (whole, cut, some, Unreachable("down"))]
-    assert states == [CheckOutcome.OK, CheckOutcome.UNKNOWN, CheckOutcome.WARNING, CheckOutcome.UNKNOWN]
-    told = check_unreplicated(PLACES, some).message
-    assert told == "Of 3 objects in s3://src/lake, 2 (2.0 KB) are not in s3://dst/copies/lake"
-    assert check_unreplicated(PLACES, Lacking(whole=True)).message == "s3://src/lake is empty"
-    assert "1,200 objects" in check_unreplicated(PLACES, cut).message

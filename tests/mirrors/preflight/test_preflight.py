@@ -13,6 +13,8 @@ from audit.models import AuditEvent
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
 from core.installations.preflight import DECIDING, Check, CheckOutcome
 from core.installations.replication_rights import UNTRIED
+from core.installations.webhook_action import ACTION_FILE
+from core.replication.facts import StoreKind
 from core.types import GcRules, LifecycleRule, ReplicationRule, ServerInfo
 from deployment.wiring import clients
 from installations import probes
@@ -193,7 +195,23 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
     ("replication-rule", rules(), FAILED, "No replication rule of src", "with the destination dst"),
     ("replication-rule", rules(ReplicationRule("r", False, "", "dst")), FAILED, "is disabled", "Enable it"),
     ("replication-rule", rules(ReplicationRule("r", True, "raw/", "dst")), FAILED, "covers only 'raw/'", "'lake/'"),
-    ("replication-rule", rules(ReplicationRule("r", True, "lake/data/", "dst")), FAILED, "not all of", "'lake/'"),
+    (
+        "replication-rule",
+        rules(ReplicationRule("r", True, "lake/data/", "dst")),
+        FAILED,
+        "not all of s3://src/lake: none copies 'lake/_lakefs/'",
+        "another rule for 'lake/_lakefs/'",
+    ),
+    (
+        "replication-rule",
+        rules(
+            ReplicationRule("data", True, "lake/data/", "dst"),
+            ReplicationRule("commits", False, "lake/_lakefs/", "dst"),
+        ),
+        FAILED,
+        "'commits' of src is disabled",
+        "Enable it",
+    ),
     (
         "replication-rule",
         rules(ReplicationRule("r", True, "", "dst", tagged=True)),
@@ -424,6 +442,39 @@ def test_what_was_there_before_the_rule_is_counted(lm: Deployment, owner: User) 
     assert the(ask(owner), "existing-objects").state is OK
     lm.eu_store.down = DOWN
     assert the(ask(owner), "existing-objects").state is UNKNOWN
+
+
+def test_the_store_is_asked_since_when_what_is_lacking_lies_there(lm: Deployment, owner: User) -> None:
+    lm.replication.away = None
+    lm.replication.store_kind = StoreKind.MINIO
+    check = the(ask(owner), "existing-objects")
+    assert f"Of the first {len(lm.us_store.objects)} the store has" in check.message
+    assert "written before the rule, or while it was off, the last one at" in check.message
+    assert "mc replicate resync" in check.fix
+    assert set(lm.replication.asked) == set(lm.us_store.objects)
+
+
+def test_branches_without_the_action_file_are_named(lm: Deployment, owner: User) -> None:
+    assert the(ask(owner), "source-webhook").message.startswith("No branch of 'lake' has")
+    lm.lake.repository.branches["dev"] = lm.lake.repository.branches["main"]
+    lm.lake.commit(files={ACTION_FILE: b"name: tell LakeMirror"})
+    check = the(ask(owner), "source-webhook")
+    assert (check.state, "1 of 2 branches (dev) lacks" in check.message) == (WARNING, True)
+    assert the(ask(owner, exclude=("dev",)), "source-webhook").state is OK, "it is not mirrored"
+    assert not [check for check in ask(owner).checks if check.id == "source-hold-file"]
+    holding = the(ask(owner, holds=True, exclude=("dev",)), "source-hold-file")
+    assert (holding.state, "2 of 2 branches (main, dev) lack" in holding.message) == (WARNING, True)
+
+
+def test_two_rules_that_cover_the_namespace_together_are_in_order(lm: Deployment, owner: User) -> None:
+    rules(
+        ReplicationRule("objects", True, "lake/data/", "dst", delete_markers=True),
+        ReplicationRule("commits", True, "lake/_lakefs/", "dst"),
+    )(lm)
+    found = ask(owner)
+    told = the(found, "replication-rule")
+    assert (told.state, "'objects' and 'commits' of src together copy" in told.message) == (OK, True)
+    assert the(found, "replication-delete-markers").state is OK
 
 
 def test_rules_that_leave_the_namespace_alone_are_in_order(lm: Deployment, owner: User) -> None:
