@@ -10,9 +10,11 @@ from typing import Any
 
 from core.errors import Invalid
 from core.mirroring.rpo import in_words
+from core.text.json_fields import moment_of, text_of
 from core.text.phrases import Phrase, name, say, sentence, sentences
 
 LONGEST_REASON = 200
+LONGEST_NAME = 150
 LONGEST = timedelta(days=366)
 ENDED: Mapping[str, Any] = {
     "paused": False,
@@ -68,6 +70,31 @@ def columns_of(pause: Pause | None, stated: Mapping[str, Any], *, by: str, now: 
     if pause is None:
         return {**ENDED, **stated, "paused": True, "paused_at": now, "paused_by": by}
     return {"paused": True, **stated}
+
+
+def of_pause(pause: Pause | None) -> dict[str, Any]:
+    """All columns of a pause, or of none."""
+    if pause is None:
+        return dict(ENDED)
+    said = {"pause_reason": pause.reason, "paused_until": pause.until}
+    return {"paused": True, "paused_at": pause.at, "paused_by": pause.by, **said}
+
+
+def to_json(pause: Pause) -> dict[str, str]:
+    """As a file holds it, without what nobody said; times in UTC, by ISO 8601."""
+    texts = {"reason": pause.reason, "by": pause.by}
+    times = {"until": pause.until, "at": pause.at}
+    return {key: text for key, text in texts.items() if text} | {
+        key: at.astimezone(UTC).isoformat() for key, at in times.items() if at
+    }
+
+
+def of_json(body: Mapping[str, Any]) -> Pause:
+    """The pause that a file holds. Raises Invalid for what can't be one."""
+    reason = text_of({"reason": "", **body}, "reason", LONGEST_REASON)
+    by = text_of({"by": "", **body}, "by", LONGEST_NAME)
+    until, at = (moment_of(body, key) if key in body else None for key in ("until", "at"))
+    return Pause(reason, until, at, by)
 
 
 def recorded(columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from core.pauses import ENDED, LONGEST_REASON, Pause
+from core.pauses import ENDED, LONGEST_NAME, LONGEST_REASON, Pause
 
 
 class Pausable(models.Model):
@@ -15,7 +15,7 @@ class Pausable(models.Model):
     pause_reason = models.CharField(max_length=LONGEST_REASON, default="", db_default="", blank=True)
     paused_until = models.DateTimeField(null=True, help_text="when the pause was meant to end; null: nobody said")
     paused_at = models.DateTimeField(null=True, help_text="when it was paused; null: not, or by an older version")
-    paused_by = models.CharField(max_length=150, default="", db_default="", blank=True)
+    paused_by = models.CharField(max_length=LONGEST_NAME, default="", db_default="", blank=True)
 
     class Meta:
         abstract = True

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from core import labels
+from core import labels, pauses
 from core.bringing import (
     DEFAULT_WORKERS,
     LEAST_BYTES_PER_SECOND,
@@ -93,7 +93,7 @@ class Descriptor:
     depth: str
     content_sample: float
     imported: str
-    paused: bool
+    pause: pauses.Pause | None
     repair_tampering: str
     selected: Mapping[str, list[str]]
     history: str
@@ -127,7 +127,7 @@ def describe(mirror: Mirror) -> Descriptor:
         depth=mirror.depth,
         content_sample=mirror.content_sample,
         imported=mirror.imported,
-        paused=mirror.paused,
+        pause=mirror.pause,
         repair_tampering=mirror.repair_tampering,
         selected=mirror.selected,
         history=mirror.history,
@@ -165,7 +165,7 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "depth": descriptor.depth,
             "content_sample": descriptor.content_sample,
             "imported": descriptor.imported,
-            "paused": descriptor.paused,
+            "paused": descriptor.pause is not None,
             "repair_tampering": descriptor.repair_tampering,
             "branches": {name: descriptor.selected[name] for name in ("include", "exclude")},
             "history": descriptor.history,
@@ -180,6 +180,7 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "branch_priority": descriptor.branch_priority,
             "hold": descriptor.hold,
             **({"labels": descriptor.labels} if descriptor.labels else {}),
+            **_said_of(descriptor.pause),
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -203,7 +204,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         depth=choice_of(settings, "depth", list(Depth)),
         content_sample=share_of(settings, "content_sample"),
         imported=choice_of(settings, "imported", list(Imported)),
-        paused=field_of(settings, "paused", bool),
+        pause=_pause(settings),
         repair_tampering=choice_of(settings, "repair_tampering", list(Repair)),
         tags=field_of(settings, "tags", bool),
         selected={name: texts_of(field_of(settings, "branches", dict), name, 256) for name in ("include", "exclude")},
@@ -221,6 +222,18 @@ def parse_descriptor(data: bytes) -> Descriptor:
         hold=parse_policies(field_of(settings, "hold", list)),
         labels=labels.of(field_of(settings, "labels", dict)),
     )
+
+
+def _said_of(pause: pauses.Pause | None) -> dict[str, Any]:
+    """What was said of a pause, if anything was."""
+    said = pauses.to_json(pause) if pause else {}
+    return {"pause": said} if said else {}
+
+
+def _pause(settings: Mapping[str, Any]) -> pauses.Pause | None:
+    """Descriptors of earlier versions tell that there is a pause, and no more."""
+    said = field_of({"pause": {}, **settings}, "pause", dict)
+    return pauses.of_json(said) if field_of(settings, "paused", bool) else None
 
 
 # --- certificates ---------------------------------------------------------------------------------------------------

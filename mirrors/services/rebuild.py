@@ -15,6 +15,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from audit.verbs import Verb
+from core import pauses
 from core.access.policies import repository_arn
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
 from core.listing import all_pages, branch_heads, tag_commits
@@ -221,7 +222,7 @@ def _make(actor: str, destination: Destination) -> None:
         region=descriptor.region,
         storage_namespace=descriptor.storage_namespace,
         state=Mirror.State.ACTIVE,
-        paused=descriptor.paused,
+        **pauses.of_pause(descriptor.pause),
         depth=descriptor.depth,
         content_sample=descriptor.content_sample,
         imported=descriptor.imported,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.errors import Invalid
-from core.pauses import LONGEST, Pause, columns_of, recorded
+from core.pauses import ENDED, LONGEST, Pause, columns_of, of_json, of_pause, recorded, to_json
 
 NOW = datetime(2026, 1, 31, 22, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -71,3 +71,16 @@ def test_the_record_has_the_end_as_text() -> None:
         "paused": True,
         "paused_until": "2026-01-31 22:00:00 UTC",
     }
+
+
+@pytest.mark.parametrize("pause", [Pause(), Pause("new disks"), Pause("new disks", NOW + HOUR, NOW, "olga")])
+def test_a_file_holds_what_was_said_of_a_pause_and_no_more(pause: Pause) -> None:
+    held = to_json(pause)
+    assert of_json(held) == pause and len(held) == sum(map(bool, (pause.reason, pause.until, pause.at, pause.by)))
+    assert of_pause(pause).keys() == ENDED.keys() and of_pause(pause)["paused"] and of_pause(None) == ENDED
+
+
+@pytest.mark.parametrize("held", [{"reason": 1}, {"reason": "x" * 201}, {"until": "soon"}, {"at": None}, {"by": []}])
+def test_a_damaged_file_is_told_so(held: dict[str, Any]) -> None:
+    with pytest.raises(Invalid, match=f"'{next(iter(held))}'"):
+        of_json(held)

@@ -17,6 +17,8 @@ from django.db.models.functions import Now
 from audit.models import AuditEvent
 from core.errors import Unreachable
 from core.mirroring.states import State
+from core.pauses import Pause, of_pause
+from db import clock
 from deployment import config
 from jobs.models import Duty
 from mirrors.models import Blocker, Candidate, Commit, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
@@ -100,6 +102,17 @@ def test_rows_come_back_as_they_were_and_the_loops_go_on(lm: Deployment) -> None
     assert promoted(lm, b=b"2")
     assert Promotion.objects.first().why == "advanced"
     assert lm.torn() == []
+
+
+def test_a_pause_comes_back_with_its_reason_and_end(lm: Deployment) -> None:
+    promoted(lm, a=b"1")
+    now = clock.now()
+    pause = Pause("new disks", now + timedelta(hours=2), now, "olga")
+    Mirror.objects.update(**of_pause(pause))
+    lm.work(1)
+    lose_database()
+    rebuild()
+    assert Mirror.objects.get().pause == pause
 
 
 def test_81_what_readers_see_is_checked_where_heads_alone_are(lm: Deployment) -> None:
