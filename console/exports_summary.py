@@ -21,7 +21,7 @@ from core.text.phrases import Phrase, count, sentence
 from exports.api.exports import narrowed, visible
 from exports.models import Export, ExportRun
 from exports.services.exports import KIND, subject_of
-from exports.status.export import ExportSummary, drifting, export_statuses
+from exports.status.export import ExportSummary, drifting, export_statuses, unverified
 from exports.status.timeline import Progress, progress_of
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
@@ -101,11 +101,12 @@ class GoingOn:
 
 
 def summary(user: Any, now: datetime, most: int) -> Summary:
-    """How many there are, how many have failed, drifted or lost their branch, and some of these: by what is stored, not
-    by each one's reading."""
+    """How many there are, how many have failed, drifted, lost their branch or could not be verified, and some of these:
+    by what is stored, not by each one's reading."""
     seen = _seen(user)
     overdue = Q(paused=True, paused_until__lte=now)
-    failed = seen.filter(Q(state=State.FAILED) | GONE | overdue | Q(pk__in=drifting(seen).values("export")))
+    found = Q(pk__in=drifting(seen).values("export")) | Q(pk__in=unverified(seen).values("export"))
+    failed = seen.filter(Q(state=State.FAILED) | GONE | overdue | found)
     total, needing = seen.count(), failed.count()
     some = export_statuses(list(failed.order_by("repository", "branch", "name", "pk")[:most]), now) if needing else []
     exports = count(total, "export")
@@ -177,14 +178,14 @@ def _url(export: Export) -> str:
 
 def _need(user: Any, reading: ExportSummary) -> Need:
     export = reading.export
-    drifted = reading.told.state is ShownState.DAMAGED
     if reading.told.action == "delete":
         return Need(export=export, told=reading.told, name=_name(export), url=_url(export))
-    if reading.told.state is ShownState.PAUSED:
+    if reading.told.state is ShownState.PAUSED and reading.paused_too_long:
         return _need_of_pause(user, reading)
-    verb, view = ("Verify", "export_verify") if drifted else ("Repair", "export_repair")
+    verifies = reading.told.state is not ShownState.FAILED
+    verb, view = ("Verify", "export_verify") if verifies else ("Repair", "export_repair")
     # While a run goes on, one that repairs say, nothing can be verified.
-    may = rbac.allowed(user, "fs:RunExport", export.arn) and not (drifted and reading.active)
+    may = rbac.allowed(user, "fs:RunExport", export.arn) and not (verifies and reading.active)
     return Need(
         export=export,
         told=reading.told,

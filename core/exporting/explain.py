@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -17,6 +17,7 @@ STATES = (
     State.STOPPED,
     State.FAILED,
     State.DAMAGED,
+    State.UNPROVEN,
     State.UNKNOWN,
     State.PAUSED,
     State.RETRYING,
@@ -55,6 +56,15 @@ class Drift:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Unverified:
+    """The last verification, of a commit, ended `at` without an answer, by an error."""
+
+    ref: str
+    error: str
+    at: datetime
+
+
 class Gone(StrEnum):
     """What of an export was deleted at the source."""
 
@@ -86,12 +96,14 @@ class ExportFacts:
     """What the last verification of the destination found, if it found files of the commit missing or different."""
     pause: Pause | None = None
     """What is known of the pause, if it is in one."""
+    unverified: Unverified | None = None
+    """The last verification of the destination, if it could not be finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How an export is doing. `action` is the one thing that helps: "repair", "repair-drift", "run", "resume", "delete"
-    or ""."""
+    """How an export is doing. `action` is the one thing that helps: "repair", "repair-drift", "run", "resume",
+    "verify", "delete" or ""."""
 
     state: State
     word: str
@@ -101,6 +113,12 @@ class Told:
 
 def tell(facts: ExportFacts, now: datetime) -> Told:
     """The state, and why. Nothing is called failed while it is tried again, and nothing good before it was."""
+    told = _told(facts, now)
+    worse = told.state in (State.STOPPED, State.FAILED, State.DAMAGED)
+    return told if worse or facts.unverified is None else _not_verified(told, facts.unverified, now)
+
+
+def _told(facts: ExportFacts, now: datetime) -> Told:
     standing = facts.standing
     going_on = facts.run is not None and facts.run.ended_at is None
     if facts.gone and not standing.paused and not going_on:
@@ -147,6 +165,16 @@ def _drifted(facts: ExportFacts, drift: Drift, now: datetime) -> Told:
         return Told(State.DAMAGED, "Repairing" if repairing else "Drifted", told)
     settled = facts.standing.state is ExportState.SUCCESS
     return Told(State.DAMAGED, "Drifted", sentences(phrase, _ADVICE), "repair-drift" if settled else "")
+
+
+def _not_verified(told: Told, last: Unverified, now: datetime) -> Told:
+    """Said beside everything that is no worse; of itself it is a state only where all else is in order."""
+    ago = in_words((now - last.at).total_seconds())
+    failed = sentence("The last verification, of ", short(last.ref), f" {ago} ago, could not be finished: {last.error}")
+    phrase = sentences(told.sentence, failed, say("Fix that, then click Verify."))
+    if told.state is State.UP_TO_DATE:
+        return Told(State.UNPROVEN, "Not verified", phrase, "verify")
+    return replace(told, sentence=phrase)
 
 
 _ADVICE = say("Repair drift copies these files again and overwrites what is there instead.")

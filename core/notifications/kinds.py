@@ -51,6 +51,7 @@ class AlertKind(StrEnum):
     EXPORT_STOPPED = "export-stopped"
     EXPORT_FAILED = "export-failed"
     EXPORT_DRIFTED = "export-drifted"
+    EXPORT_UNVERIFIED = "export-unverified"
     EXPORT_PAUSED_TOO_LONG = "export-paused-too-long"
 
     @property
@@ -82,6 +83,7 @@ _WARNINGS = frozenset(
         AlertKind.MIRROR_UNKNOWN,
         AlertKind.MIRROR_PAUSED_TOO_LONG,
         AlertKind.EXPORT_PAUSED_TOO_LONG,
+        AlertKind.EXPORT_UNVERIFIED,
         AlertKind.QUEUE_LATE,
         AlertKind.REGION_TEST_FAILED,
         AlertKind.KEY_EXPIRING,
@@ -121,6 +123,7 @@ _REMEDIES = {
     AlertKind.EXPORT_STOPPED: "Delete the export, or export another branch instead.",
     AlertKind.EXPORT_FAILED: "Fix the cause, then click Repair on the export's page.",
     AlertKind.EXPORT_DRIFTED: "Click Repair drift on the export's page.",
+    AlertKind.EXPORT_UNVERIFIED: "Open the export: fix what its last verification could not do, then click Verify.",
     AlertKind.EXPORT_PAUSED_TOO_LONG: "Click Resume on the export's page, or give the pause another end there.",
 }
 

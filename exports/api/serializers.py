@@ -160,7 +160,9 @@ class ExportStatus(PauseAnswer):
     status = serializers.ChoiceField([state.value for state in State], help_text="'' before the first run")
     state = serializers.ChoiceField([word.value for word in Word], help_text="as the pages say it")
     reason = serializers.CharField(help_text="what is happening and what to do, in a sentence")
-    action = serializers.CharField(allow_null=True, help_text="what helps: repair, repair-drift, run, resume or delete")
+    action = serializers.CharField(
+        allow_null=True, help_text="what helps: repair, repair-drift, run, resume, verify or delete"
+    )
     error_message = text_or_null()
     paused = serializers.BooleanField()
     labels = Labels()

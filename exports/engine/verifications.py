@@ -50,7 +50,7 @@ def outdate_all(export: Export, path: str, why: str) -> None:
     """Nor does any answer of before tell of this place any more."""
     outdate(export, why)
     outcomes = ExportVerification.Outcome
-    answers = export.verifications.filter(path=path, outcome__in=[outcomes.EQUAL, outcomes.DRIFTED])
+    answers = export.verifications.filter(path=path, outcome__in=[outcomes.EQUAL, outcomes.DRIFTED, outcomes.FAILED])
     answers.update(outcome=outcomes.OUTDATED, error=why)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
 
-from core.exporting.explain import Drift, ExportFacts, Gone, RunFacts, Told, tell
+from core.exporting.explain import Drift, ExportFacts, Gone, RunFacts, Told, Unverified, tell
 from core.exporting.state_machine import LOOK_IN_A_RUN, is_exported
 from core.exporting.state_machine import State as ExportState
 from core.mirroring.states import State, Tone
@@ -52,6 +52,8 @@ class ExportSummary:
     """When its duty is looked at next."""
     seen: bool = True
     """Whether its branch was looked at lately."""
+    unverified: Unverified | None = None
+    """The last verification, if it could not be finished."""
 
     @property
     def active(self) -> bool:
@@ -68,6 +70,11 @@ class ExportSummary:
     def runs_now(self) -> bool:
         """Whether somebody's asking for a run is what helps."""
         return self.told.action == "run"
+
+    @property
+    def verifies_now(self) -> bool:
+        """Whether comparing the destination once more is what helps."""
+        return self.told.action == "verify"
 
     @property
     def behind(self) -> Behind | None:
@@ -98,8 +105,9 @@ class ExportSummary:
 
     @property
     def needs_somebody(self) -> bool:
-        """Whether nothing goes on before somebody acts, or a pause lasts for longer than was said."""
-        return self.told.state.tone is Tone.BAD or self.paused_too_long
+        """Whether nothing goes on before somebody acts, a pause lasts for longer than was said, or nobody knows whether
+        the destination is as it should be though somebody asked."""
+        return self.told.state.tone is Tone.BAD or self.paused_too_long or self.unverified is not None
 
     @property
     def paused_too_long(self) -> bool:
@@ -143,21 +151,41 @@ def _drifts(exports: Sequence[Export]) -> dict[int, Drift]:
     return {key: Drift(ref, missing, different, at) for key, ref, missing, different, at in rows.values_list(*names)}
 
 
+def unverified(exports: Sequence[Export] | QuerySet[Export]) -> QuerySet[ExportVerification]:
+    """The last verification of each export's place of now that was not broken off by a run, where it could not be
+    finished."""
+    outcomes = ExportVerification.Outcome
+    of_place = ExportVerification.objects.filter(export=OuterRef("export"), path=OuterRef("export__path"))
+    last = of_place.exclude(ended_at=None).exclude(outcome=outcomes.OUTDATED).order_by("-pk").values("pk")[:1]
+    return ExportVerification.objects.filter(outcome=outcomes.FAILED, export__in=exports, pk=Subquery(last)).order_by()
+
+
+def _unverified(exports: Sequence[Export]) -> dict[int, Unverified]:
+    rows = unverified(exports).values_list("export_id", "ref", "error", "ended_at")
+    return {key: Unverified(ref, error, at) for key, ref, error, at in rows}
+
+
 def export_statuses(exports: Sequence[Export], now: datetime) -> list[ExportSummary]:
-    """All in four queries, those that need somebody first."""
+    """All in five queries, those that need somebody first."""
     keys = [export.pk for export in exports]
     last = ExportRun.objects.filter(export__in=keys).order_by().values("export").annotate(last=Max("pk"))
     runs = {run.export_id: run for run in ExportRun.objects.filter(pk__in=[row["last"] for row in last])}
     duties = {-duty.subject: duty for duty in Duty.objects.filter(kind=KIND, subject__in=map(subject_of, exports))}
-    drifts = _drifts(exports)
+    drifts, untold = _drifts(exports), _unverified(exports)
     readings = [
-        _reading(export, runs.get(export.pk), duties.get(export.pk), drifts.get(export.pk), now) for export in exports
+        _reading(export, runs.get(export.pk), duties.get(export.pk), drifts.get(export.pk), untold.get(export.pk), now)
+        for export in exports
     ]
     return sorted(readings, key=lambda reading: (-reading.told.state.severity, str(reading.export)))
 
 
 def _reading(
-    export: Export, run: ExportRun | None, duty: Duty | None, drift: Drift | None, now: datetime
+    export: Export,
+    run: ExportRun | None,
+    duty: Duty | None,
+    drift: Drift | None,
+    untold: Unverified | None,
+    now: datetime,
 ) -> ExportSummary:
     retrying = duty.outcome if duty and duty.failures else ""
     stale_since = export.head_at if export.head_at and now - export.head_at > _stale_after() else None
@@ -175,9 +203,10 @@ def _reading(
         gone_since=export.gone_since,
         drift=drift,
         pause=export.pause,
+        unverified=untold,
     )
     seen = bool(export.head) and not export.look_error and stale_since is None
-    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at, seen)
+    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at, seen, untold)
 
 
 def _stale_after() -> timedelta:

@@ -14,7 +14,7 @@ from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.root_causes import root_causes
 from notifications.conditions.checks import look_at_audit, look_at_gc_rules, look_at_tests
-from notifications.conditions.exports import look_at_exports
+from notifications.conditions.exports import look_at_exports, look_at_verifications
 from notifications.conditions.held import look_at_held
 from notifications.conditions.keys import look_at_keys
 from notifications.conditions.mirrors import look_at_mirrors
@@ -43,6 +43,7 @@ def observe(now: datetime) -> Observation:
     look_at_held(seen, readings, now)
     exports = export_statuses(list(Export.objects.filter(deleting=False)), now)
     look_at_exports(seen, exports)
+    look_at_verifications(seen, exports, now)
     look_at_pauses(seen, readings, exports, now)
     look_at_keys(seen, now)
     look_at_audit(seen)

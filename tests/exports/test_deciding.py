@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import Conflict, Invalid
 from core.exporting.destinations import check_place, status_uri, timed_uris
-from core.exporting.explain import ExportFacts, Gone, RunFacts, tell
+from core.exporting.explain import Drift, ExportFacts, Gone, RunFacts, Unverified, tell
 from core.exporting.state_machine import (
     ExportSituation,
     State,
@@ -170,3 +170,18 @@ def test_each_state_says_what_is_going_on_and_what_helps() -> None:
         )
     assert told(standing(paused=True), **gone)[0] == "Paused"
     assert told(standing(State.IN_PROGRESS), run=run, **gone)[0] == "Exporting"
+
+
+def test_a_verification_that_could_not_be_finished_is_said_beside_what_is_no_worse() -> None:
+    last = {"unverified": Unverified(A, "access denied", NOW - timedelta(minutes=3)), "head": A}
+    why = "The last verification, of aaaaaaaa 3 min ago, could not be finished: access denied. Fix that, then click"
+    assert told(standing(), **last) == (
+        "Not verified",
+        f"The destination has matched main (aaaaaaaa). {why} Verify.",
+        "verify",
+    )
+    assert told(standing(), **last | {"head": B})[2] == "verify"
+    word, sentence, action = told(standing(paused=True), **last)
+    assert (word, action) == ("Paused", "resume") and why in sentence
+    for worse in ({"drift": Drift(A, 1, 0, NOW)}, {"gone": Gone.BRANCH}):
+        assert why not in told(standing(), **last, **worse)[1]
