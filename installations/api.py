@@ -127,6 +127,8 @@ class InstallationAnswer(serializers.Serializer):
     lakefs_version = text_or_null()
     last_contact_at = time_or_null()
     outages = ServiceOutageAnswer(many=True)
+    lakefs_certificate_until = time_or_null()
+    store_certificate_until = time_or_null()
     tested_at = time_or_null()
     ok = serializers.BooleanField(allow_null=True)
 

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from core.errors import LakeMirrorError
 from core.installations.outages import Outage, OutageKind, Service, is_outage, outage_kind
+from core.installations.server_certificates import ServerCertificate
 from db import clock
 from deployment import config
 from deployment.wiring import clients
@@ -23,6 +24,7 @@ from jobs.models import Duty
 
 DUTY = "contact"
 SECONDS = 10.0
+READ_EVERY = timedelta(minutes=5)
 BELIEVED_FOR = timedelta(seconds=90)
 """What was found is of now for so long: a few rounds, and the take-over of a duty that nobody works on."""
 _places: list[Callable[[str], str]] = []
@@ -68,7 +70,7 @@ def ask(lease: Lease) -> DutyOutcome:
     kind = outage_kind(Service(row.service), error) if error else None
     if error is None or kind is None:
         _keep(row, answered_at=Now(), failing_since=None, kind="", problem="")
-        return DutyOutcome("it answers")
+        return DutyOutcome(f"it answers{_look_at_certificate(row)}")
     since = row.failing_since or Now()
     _keep(row, failing_since=since, kind=kind.value, problem=str(error)[:2000])
     return DutyOutcome(f"{kind.value}: {error}", whole=False)
@@ -96,6 +98,22 @@ def _error_of(region: str, service: Service) -> LakeMirrorError | None:
     except LakeMirrorError as error:
         return error
     return None
+
+
+def _look_at_certificate(row: Contact) -> str:
+    """Every few minutes, by a connection of its own; gives why it could not be read, as the end of a sentence. What was
+    seen before counts until it is read again."""
+    if row.certificate_read_at and clock.now() - row.certificate_read_at < READ_EVERY:
+        return ""
+    read = clients.lakefs_certificate if row.service == Service.LAKEFS else clients.store_certificate
+    try:
+        seen = read(row.region)
+    except LakeMirrorError as error:
+        Contact.objects.filter(pk=row.pk).update(certificate_read_at=Now())
+        return f"; {error}"
+    begins, ends = (seen.valid_from, seen.valid_until) if seen else (None, None)
+    Contact.objects.filter(pk=row.pk).update(certificate_from=begins, certificate_until=ends, certificate_read_at=Now())
+    return ""
 
 
 # --- what is known ----------------------------------------------------------------------------------------------------
@@ -128,6 +146,13 @@ def answered_at() -> dict[str, datetime]:
     """By region, when its lakeFS last answered."""
     rows = Contact.objects.filter(service=Service.LAKEFS.value, answered_at__isnull=False)
     return dict(rows.values_list("region", "answered_at"))
+
+
+def certificates() -> dict[tuple[str, Service], ServerCertificate | None]:
+    """By region and service, the TLS certificate that was last seen of each that was looked at; None: it has none."""
+    known = set(config.current().regions)
+    rows = Contact.objects.filter(certificate_read_at__isnull=False, region__in=known).order_by("region", "service")
+    return {(row.region, Service(row.service)): row.certificate for row in rows}
 
 
 def answering(now: datetime) -> set[tuple[str, Service]]:

@@ -12,6 +12,7 @@ from django.db import models
 
 from adapters.sealing import OtherKey, Sealer, Tampered
 from core.errors import Unreadable
+from core.installations.server_certificates import ServerCertificate
 from core.installations.settings import Secrets, Wish
 from db.fields import ExactJSONField, ExactTextField
 from deployment import config
@@ -126,9 +127,19 @@ class Contact(models.Model):
     failing_since = models.DateTimeField(null=True)
     kind = models.CharField(max_length=16, blank=True, help_text="what is wrong, by core.installations.outages")
     problem = ExactTextField(blank=True)
+    certificate_from = models.DateTimeField(null=True)
+    certificate_until = models.DateTimeField(null=True, help_text="of its TLS certificate; null: none was seen")
+    certificate_read_at = models.DateTimeField(null=True, help_text="when it was last to be read")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["region", "service"], name="contact_once")]
 
     def __str__(self) -> str:
         return f"{self.service} of {self.region}"
+
+    @property
+    def certificate(self) -> ServerCertificate | None:
+        """Its TLS certificate, as it was last seen."""
+        if self.certificate_from is None or self.certificate_until is None:
+            return None
+        return ServerCertificate(self.certificate_from, self.certificate_until)

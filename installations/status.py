@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from core.errors import NotFound
-from core.installations.outages import Outage, outage_phrase, outage_remedy
+from core.installations.outages import Outage, Service, outage_phrase, outage_remedy
 from core.installations.preflight import Check, CheckOutcome
+from core.installations.server_certificates import ServerCertificate
 from core.installations.settings import Access, Wish
+from core.notifications.expiry import is_told
 from core.text.phrases import Phrase, say, sentences
 from db import clock
 from deployment import config
@@ -41,6 +43,7 @@ class InstallationReading:
     doubled: bool = False
     answered_at: datetime | None = None
     outages: Sequence[Outage] = ()
+    certificates: Mapping[Service, ServerCertificate] = field(default_factory=dict)
 
     @property
     def region(self) -> str:
@@ -69,6 +72,15 @@ class InstallationReading:
         return [sentences(outage_phrase(one, 0, now), say(outage_remedy(one))) for one in self.outages]
 
     @property
+    def shown_certificates(self) -> list[tuple[str, datetime, bool]]:
+        """Of each service with a TLS certificate its name, when that ends, and whether it is about to."""
+        now = clock.now()
+        return [
+            (service.name_alone, seen.valid_until, is_told(seen.valid_from, seen.valid_until, now))
+            for service, seen in self.certificates.items()
+        ]
+
+    @property
     def version(self) -> str:
         """Of lakeFS, as of the last test that got an answer; "" if it isn't known."""
         return self.test.lakefs_version if self.test else ""
@@ -93,12 +105,12 @@ class InstallationReading:
 
 
 def installation_readings() -> list[InstallationReading]:
-    """All that this deployment knows, the file's first; seven queries and one for each other kind of user."""
+    """All that this deployment knows, the file's first; eight queries and one for each other kind of user."""
     known = config.current()
     rows = {row.region: row for row in Installation.objects.all()}
     tests = {test.region: test for test in InstallationTest.objects.all()}
     used, facts = usage(), {fact.name: fact for fact in region_facts(known.regions)}
-    answered, failing = contact.answered_at(), contact.outages()
+    answered, failing, certificates = contact.answered_at(), contact.outages(), contact.certificates()
     readings = [
         _reading(known, region, rows.get(region), used.get(region, Counter()), facts[region], tests.get(region))
         for region in known.regions
@@ -108,6 +120,9 @@ def installation_readings() -> list[InstallationReading]:
             reading,
             answered_at=answered.get(reading.region),
             outages=[outage for outage in failing if outage.region == reading.region],
+            certificates={
+                service: seen for (region, service), seen in certificates.items() if seen and region == reading.region
+            },
         )
         for reading in readings
     ]
@@ -164,9 +179,15 @@ def installation_json(reading: InstallationReading) -> dict[str, Any]:
         "lakefs_version": reading.version or None,
         "last_contact_at": rfc3339(reading.last_contact),
         "outages": [_outage_json(outage) for outage in reading.outages],
+        **{f"{service}_certificate_until": _end_of(reading, service) for service in Service},
         "tested_at": rfc3339(test.tested_at) if test else None,
         "ok": passed(test) if test else None,
     }
+
+
+def _end_of(reading: InstallationReading, service: Service) -> str | None:
+    seen = reading.certificates.get(service)
+    return rfc3339(seen.valid_until) if seen else None
 
 
 def _outage_json(outage: Outage) -> dict[str, Any]:

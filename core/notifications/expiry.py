@@ -1,4 +1,4 @@
-"""From when on people are told that a key is about to expire. Pure."""
+"""From when on people are told that a key, or a certificate, is about to expire. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 TOLD_BEFORE = timedelta(days=14)
 URGENT = timedelta(days=3)
 SHORT_LIVED = timedelta(days=7)
-"""Nothing is told of keys that were made for less than this: for one task, and not to be replaced."""
+"""Nothing is told of what was made for less than this: a key for one task, a certificate that a machine renews."""
 
 
 def told_from(created_at: datetime, expires_at: datetime) -> datetime | None:
@@ -22,3 +22,9 @@ def urgent_from(created_at: datetime, expires_at: datetime) -> datetime | None:
     """Since when somebody has to see to it. None: never."""
     begins = told_from(created_at, expires_at)
     return None if begins is None else max(begins, expires_at - URGENT)
+
+
+def is_told(created_at: datetime, expires_at: datetime, now: datetime) -> bool:
+    """Whether its end is worth a word by now."""
+    begins = told_from(created_at, expires_at)
+    return begins is not None and begins <= now

@@ -36,6 +36,8 @@ class AlertKind(StrEnum):
     REGION_TEST_FAILED = "region-test-failed"
     KEY_EXPIRING = "key-expiring"
     KEY_EXPIRING_SOON = "key-expiring-soon"
+    TLS_EXPIRING = "tls-certificate-expiring"
+    TLS_EXPIRING_SOON = "tls-certificate-expiring-soon"
     AUDIT_BROKEN = "audit-broken"
     MIRROR_LATE = "mirror-late"
     MIRROR_UNKNOWN = "mirror-unknown"
@@ -69,7 +71,7 @@ class AlertKind(StrEnum):
     @property
     def word(self) -> str:
         """Of an alert of this kind, as the head of a line."""
-        return self.value.replace("-", " ").capitalize()
+        return self.value.replace("-", " ").capitalize().replace("Tls", "TLS")
 
     @property
     def remedy(self) -> str:
@@ -87,6 +89,7 @@ _WARNINGS = frozenset(
         AlertKind.QUEUE_LATE,
         AlertKind.REGION_TEST_FAILED,
         AlertKind.KEY_EXPIRING,
+        AlertKind.TLS_EXPIRING,
         AlertKind.MIRROR_GARBAGE_COLLECTION,
     }
 )
@@ -108,6 +111,8 @@ _REMEDIES = {
     AlertKind.REGION_TEST_FAILED: "Open the region: fix what its last test names, then click Test.",
     AlertKind.KEY_EXPIRING: "Click Rotate beside the key, and give the new one to the programs that use it.",
     AlertKind.KEY_EXPIRING_SOON: "Click Rotate beside the key, and give the new one to the programs that use it.",
+    AlertKind.TLS_EXPIRING: "Renew the certificate of that server. LakeMirror sees the new one within minutes.",
+    AlertKind.TLS_EXPIRING_SOON: "Renew the certificate of that server. LakeMirror sees the new one within minutes.",
     AlertKind.AUDIT_BROKEN: "Don't change the database, and compare it with a backup.",
     AlertKind.MIRROR_LATE: "Open the mirror: its page says what it waits for.",
     AlertKind.MIRROR_UNKNOWN: "Open the mirror: its page says what can't be checked.",

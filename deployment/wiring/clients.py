@@ -11,6 +11,8 @@ from adapters.authorization import AuthorizationAPI, user_at
 from adapters.disk_cache import LocalCache
 from adapters.lakefs import LakeFSAdapter
 from adapters.s3.store import S3ObjectStore, split_uri
+from adapters.server_certificates import read_certificate
+from core.installations.server_certificates import ServerCertificate
 from core.ports import LakeFS, ObjectStore, Replication
 from core.store_access import StoreAccess
 from deployment import config
@@ -48,6 +50,20 @@ def _lakefs(url: str, keys: config.LakeFSKeys, ca_bundle: str, proxy: str, *, qu
     secret = keys.secret_access_key.reveal()
     options = _QUICK if quick else {}
     return LakeFSAdapter(url, keys.access_key_id, secret, ca_bundle=ca_bundle, proxy=proxy, **options)
+
+
+def lakefs_certificate(region: str) -> ServerCertificate | None:
+    """The TLS certificate of a region's lakeFS; None where that is not asked by https. Raises Unreachable."""
+    url, _, ca_bundle, proxy = _lakefs_options(region)
+    return read_certificate(url, ca_bundle=ca_bundle, proxy=proxy)
+
+
+def store_certificate(region: str) -> ServerCertificate | None:
+    """The same of its store, but for AWS's own S3, whose certificates nobody here renews."""
+    if not region_settings.usable(region).store.endpoint.startswith("https:"):
+        return None
+    store = quick_bulk_objects(region)
+    return read_certificate(store.base_url, ca_bundle=store.ca_bundle, proxy=store.proxy)
 
 
 @functools.cache

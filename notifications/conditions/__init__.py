@@ -26,6 +26,7 @@ from notifications.conditions.regions import (
     look_at_regions,
     look_at_replication,
 )
+from notifications.conditions.server_certificates import look_at_certificates
 
 __all__ = ["Observation", "Trouble", "by_key", "observe"]
 
@@ -46,6 +47,7 @@ def observe(now: datetime) -> Observation:
     look_at_verifications(seen, exports, now)
     look_at_pauses(seen, readings, exports, now)
     look_at_keys(seen, now)
+    look_at_certificates(seen, now)
     look_at_audit(seen)
     look_at_gc_rules(seen, readings)
     look_at_tests(seen, now)
