@@ -11,13 +11,16 @@ from typing import Any
 import botocore.loaders
 import pytest
 from django.apps import apps
+from django.db import connection
 from django.db.models.signals import post_migrate
 from django.test import TransactionTestCase
 from hypothesis import settings
 
 from audit import strangers
+from tests import ready_tables
 from tests.cast import outsider, owner, teammate
 from tests.emptying import empty_tables
+from tests.ready_tables import ReadyTables
 from tests.spark.server import ConnectServer
 
 __all__ = ["outsider", "owner", "teammate"]
@@ -40,7 +43,25 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+def django_db_keepdb(django_db_keepdb: bool) -> bool:
+    """The tables of a copied database are taken as they are; its folder goes with the process."""
+    return django_db_keepdb or ready_tables.applies()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> ReadyTables | None:
+    """The database may be there before anything is migrated."""
+    if not ready_tables.applies():
+        return None
+    ready = ReadyTables()
+    ready.fetch()
+    return ready
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_db_modify_db_settings: ReadyTables | None, django_db_setup: None, django_db_blocker: Any
+) -> None:
     """Tests that commit empty all tables when they end: the database refuses that for the audit's, so its triggers
     go. That the tables are there is seen now, and not by whichever test asks first and counts its queries."""
     from audit import db_triggers
@@ -50,6 +71,9 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     with django_db_blocker.unblock():
         db_triggers.remove()
         assert tables.watch.missing() == 0
+        connection.close()
+    if django_db_modify_db_settings is not None:
+        django_db_modify_db_settings.keep()
 
 
 @pytest.fixture(scope="session")

@@ -11,15 +11,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from unittest import mock
 
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from adapters.s3.refusals import answer_error
 from core.errors import Denied, LakeMirrorError, NotFound, Throttled, Unreachable
 from core.exporting.deadline import Deadline, Late
+from db import clock
 from exports.engine.time_slice import Slice
 from exports.models import Export, ExportVerification
 from exports.services.exports import (
@@ -31,7 +34,7 @@ from exports.services.exports import (
     export_set,
     export_verify,
 )
-from jobs import duties
+from jobs import duties, kinds
 from jobs.models import Duty
 from mirrors.models import Mirror
 from mirrors.services.mirrors import mirror_create
@@ -369,10 +372,20 @@ class Soak:
         self.work()
         return self.problems()
 
-    def rounds(self, number: int = 6) -> None:
-        """Let the duties of all exports run some times."""
-        for _ in range(number):
+    def rounds(self, number: int | None = None) -> None:
+        """Let the duties of all exports run so many times; without a number until none has a reason to run before its
+        usual time, 6 times at most."""
+        for _ in range(number or 6):
             self.work()
+            if number is None and self._rests():
+                return
+
+    def _rests(self) -> bool:
+        """Whether no duty failed, was woken or asked for another turn, and nothing written may still be carried out."""
+        [kind] = [kind for kind in kinds.registered() if kind.name == "export"]
+        soon = clock.now() + timedelta(seconds=kind.interval() / 2)
+        duty_rests = not Duty.objects.filter(Q(failures__gt=0) | Q(due_at__lt=soon), kind="export").exists()
+        return duty_rests and not Export.objects.filter(writes_until__isnull=False).exists()
 
     def problems(self) -> list[str]:
         export = Export.objects.get()
