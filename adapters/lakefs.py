@@ -7,16 +7,16 @@ Reads and the copying of commit records (a second POST answers 409, "exists") ar
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from types import ModuleType
 from typing import Any, TypeVar
 
-import lakefs_sdk
 import urllib3
-from lakefs_sdk import exceptions as sdk_errors
 
 from adapters.rights_of_calls import right_for_call
 from adapters.s3.store import require_file
@@ -65,6 +65,15 @@ _HINTS = {
 _DEFINITE = {400, 404, 409, 410}
 
 
+@functools.cache
+def _sdk() -> ModuleType:
+    """lakefs-sdk, read when a lakeFS is asked first: that takes most of a second, and who serves pages, gives orders or
+    watches the others asks none."""
+    import lakefs_sdk
+
+    return lakefs_sdk
+
+
 class LakeFSAdapter:
     """One installation. Implements `core.ports.LakeFS`; safe to use from several threads."""
 
@@ -84,7 +93,7 @@ class LakeFSAdapter:
         self.tries, self.read_seconds = tries, read_seconds
         sent = base64.b64encode(f"{access_key_id}:{secret_access_key}".encode()).decode()
         self._secrets = (secret_access_key, sent)
-        configuration = lakefs_sdk.Configuration(
+        configuration = _sdk().Configuration(
             host=f"{self.url}/api/v1", username=access_key_id, password=secret_access_key
         )
         configuration.connection_pool_maxsize = pool
@@ -93,16 +102,16 @@ class LakeFSAdapter:
         if ca_bundle:
             require_file(ca_bundle)
             configuration.ssl_ca_cert = ca_bundle
-        client = lakefs_sdk.ApiClient(configuration)
+        client = _sdk().ApiClient(configuration)
         self._client = client
-        self._config = lakefs_sdk.ConfigApi(client)
-        self._repositories = lakefs_sdk.RepositoriesApi(client)
-        self._branches = lakefs_sdk.BranchesApi(client)
-        self._tags = lakefs_sdk.TagsApi(client)
-        self._refs = lakefs_sdk.RefsApi(client)
-        self._commits = lakefs_sdk.CommitsApi(client)
-        self._internal = lakefs_sdk.InternalApi(client)
-        self._experimental = lakefs_sdk.ExperimentalApi(client)
+        self._config = _sdk().ConfigApi(client)
+        self._repositories = _sdk().RepositoriesApi(client)
+        self._branches = _sdk().BranchesApi(client)
+        self._tags = _sdk().TagsApi(client)
+        self._refs = _sdk().RefsApi(client)
+        self._commits = _sdk().CommitsApi(client)
+        self._internal = _sdk().InternalApi(client)
+        self._experimental = _sdk().ExperimentalApi(client)
 
     def server(self) -> ServerInfo:
         """Version and clock. Any key that is let in may ask; NotFound from a server too old to say."""
@@ -128,7 +137,7 @@ class LakeFSAdapter:
 
     def create_mirror_repository(self, *, name: str, storage_namespace: str, default_branch: str) -> RepositoryInfo:
         """Create a bare, read-only repository (no first commit, no branch); Conflict when the name exists."""
-        creation = lakefs_sdk.RepositoryCreation(
+        creation = _sdk().RepositoryCreation(
             name=name, storage_namespace=storage_namespace, default_branch=default_branch, read_only=True
         )
         what = f"create repository {name}"
@@ -210,7 +219,7 @@ class LakeFSAdapter:
     def put_commit_record(self, repository: str, commit: Commit) -> RecordOutcome:
         """Give the destination a commit record. Corrupt when the server computes another id from its content; whatever
         kept an answer from us when nobody can tell whether the record was there before."""
-        creation = lakefs_sdk.CommitRecordCreation(
+        creation = _sdk().CommitRecordCreation(
             commit_id=commit.id,
             version=commit.version,
             committer=commit.committer,
@@ -233,7 +242,7 @@ class LakeFSAdapter:
     def create_branch(self, repository: str, branch: str, commit_id: str, *, hidden: bool = False) -> None:
         """Create a branch at a commit. Conflict when a branch (or a tag) of the name exists."""
         only_if = {"hidden": True} if hidden else {}  # what older servers don't know they may refuse
-        creation = lakefs_sdk.BranchCreation(name=branch, source=commit_id, force=True, **only_if)
+        creation = _sdk().BranchCreation(name=branch, source=commit_id, force=True, **only_if)
         self._once(f"create branch {branch} of {repository}", self._branches.create_branch, repository, creation)
 
     def hard_reset_branch(self, repository: str, branch: str, commit_id: str) -> None:
@@ -248,7 +257,7 @@ class LakeFSAdapter:
 
     def drop_uncommitted(self, repository: str, branch: str) -> None:
         """Throw away what somebody staged on a branch."""
-        creation = lakefs_sdk.ResetCreation(type="reset", force=True)
+        creation = _sdk().ResetCreation(type="reset", force=True)
         self._once(f"clean branch {branch} of {repository}", self._branches.reset_branch, repository, branch, creation)
 
     def has_uncommitted(self, repository: str, branch: str) -> bool:
@@ -271,7 +280,7 @@ class LakeFSAdapter:
 
     def create_tag(self, repository: str, tag: str, commit_id: str) -> None:
         """Create a tag at a commit; sent once. Conflict when a tag (or a branch) of the name exists."""
-        creation = lakefs_sdk.TagCreation(id=tag, ref=commit_id, force=True)
+        creation = _sdk().TagCreation(id=tag, ref=commit_id, force=True)
         self._once(f"create tag {tag} of {repository}", self._tags.create_tag, repository, creation)
 
     def delete_tag(self, repository: str, tag: str) -> None:
@@ -313,7 +322,7 @@ class LakeFSAdapter:
     def _once(self, what: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
         try:
             return call(*args, _request_timeout=(CONNECT_SECONDS, self.read_seconds), **options)
-        except sdk_errors.ApiException as error:
+        except _sdk().ApiException as error:
             right = right_for_call(getattr(call, "__name__", ""))
             raise self._without_secrets(_translate(what, self.url, self.key_id, right, error)) from None
         except urllib3.exceptions.HTTPError as error:
@@ -335,7 +344,7 @@ def _backoff(attempt: int, error: LakeMirrorError) -> float:
     return max(min(retry_after, 10.0), random.uniform(0.5, 1.0) * 0.1 * 2**attempt)
 
 
-def _translate(what: str, url: str, key_id: str, right: str, error: sdk_errors.ApiException) -> LakeMirrorError:
+def _translate(what: str, url: str, key_id: str, right: str, error: Any) -> LakeMirrorError:
     status = error.status or 0
     said = _message_of(error)
     message = f"could not {what} at {url}: {error.reason or 'no reason given' if said is None else said}"
@@ -348,7 +357,7 @@ def _translate(what: str, url: str, key_id: str, right: str, error: sdk_errors.A
     return RemoteFailure(f"{message} (status {status})")
 
 
-def _message_of(error: sdk_errors.ApiException) -> str | None:
+def _message_of(error: Any) -> str | None:
     """What lakeFS itself says; None where something in front of it has answered."""
     try:
         return str(json.loads(error.body or "")["message"])
@@ -356,7 +365,7 @@ def _message_of(error: sdk_errors.ApiException) -> str | None:
         return None
 
 
-def _retry_after(error: sdk_errors.ApiException) -> float:
+def _retry_after(error: Any) -> float:
     try:
         return float((error.headers or {}).get("Retry-After", 0))
     except ValueError:
