@@ -28,6 +28,7 @@ GROUPS = {
     "Plan a mirror": ("preflight", "preview", "check"),
     "Commits and missing files": ("commits", "blockers", "repair", "waivers", "unreplicated"),
     "Validation": ("runs", "validations"),
+    "Copying": ("copying",),
     "Exports": ("exports", "verification"),
     "Lag and risk": ("metrics", "risk"),
     "Overview, jobs and search": ("overview", "jobs", "search", "objects"),

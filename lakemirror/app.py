@@ -7,6 +7,7 @@ import click
 from lakemirror import __version__
 from lakemirror.commands import (
     channels,
+    copying,
     details,
     edit,
     exports,
@@ -54,6 +55,7 @@ COMMANDS = (
     lifecycle.validate,
     lifecycle.delete,
     repairs.retry,
+    copying.copying,
     repairs.bring,
     repairs.repair,
     repairs.prioritise,

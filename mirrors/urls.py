@@ -45,6 +45,7 @@ urlpatterns = [
     path("mirrors/<str:name>/sync/", mirror.mirror_sync, name="mirror_sync"),
     path("mirrors/<str:name>/pause/", mirror.mirror_pause, {"paused": True}, name="mirror_pause"),
     path("mirrors/<str:name>/resume/", mirror.mirror_pause, {"paused": False}, name="mirror_resume"),
+    path("mirrors/<str:name>/copying/", mirror.mirror_copying, name="mirror_copying"),
     path("mirrors/<str:name>/reset-branch/", mirror.branch_reset, name="branch_reset"),
     path("mirrors/<str:name>/delete/", mirror.mirror_delete, name="mirror_delete"),
 ]

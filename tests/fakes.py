@@ -195,7 +195,9 @@ class FakeMover:
     def __init__(self, source: FakeStore, store: FakeStore) -> None:
         self.source, self.store = source, store
         self.limit: int | None = None
+        self.stopped = False
         self.brought: list[str] = []
+        self.bytes_brought = 0
 
     def read(self, uri: str) -> bytes:
         with self._telling(Side.SOURCE):
@@ -212,6 +214,8 @@ class FakeMover:
             return next(iter(self.source.list(prefix_uri)), None) is not None
 
     def bring(self, source: str, uri: str, size: int) -> ObjectInfo:
+        if self.stopped:
+            raise Late
         if self.limit is not None:
             if not self.limit:
                 raise Late
@@ -220,6 +224,7 @@ class FakeMover:
         with self._telling(Side.DESTINATION):
             self.store.put(uri, data)
         self.brought.append(uri)
+        self.bytes_brought += len(data)
         return ObjectInfo(uri.split("/", 3)[3], len(data), hashlib.md5(data).hexdigest())
 
     def allow(self, seconds: float) -> None:
@@ -228,8 +233,11 @@ class FakeMover:
     def pace(self, bytes_per_second: float, objects_per_second: float) -> None:
         """It takes no time."""
 
+    def passed(self) -> int:
+        return self.bytes_brought
+
     def stop(self) -> None:
-        self.limit = 0
+        self.stopped = True
 
     def close(self) -> None:
         """Nothing is under way."""

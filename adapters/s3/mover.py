@@ -92,6 +92,10 @@ class Mover:
         self._objects.set(objects_per_second)
         self._make_room()
 
+    def passed(self) -> int:
+        """How many bytes have passed here so far; of what a store copies within itself none do."""
+        return int(self._rate.taken)
+
     def stop(self) -> None:
         """The time is up."""
         self._deadline.at = self._end.at = 0.0

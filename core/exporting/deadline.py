@@ -45,12 +45,14 @@ class Deadline:
 
 
 class Rate:
-    """So many things per second (0: any number), for the threads of a process together. Saves nothing up."""
+    """So many things per second (0: any number), for the threads of a process together. Saves nothing up. `taken`: how
+    many there were so far."""
 
     def __init__(self, per_second: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.per_second = per_second
         self._each = 1 / per_second if per_second else 0.0
         self._clock, self._free_at = clock, clock()
+        self.taken = 0.0
         self._lock = threading.Lock()
 
     def set(self, per_second: float) -> None:
@@ -66,6 +68,7 @@ class Rate:
             now = self._clock()
             at = max(now, self._free_at)
             self._free_at = at + amount * self._each
+            self.taken += amount
             return at - now
 
 

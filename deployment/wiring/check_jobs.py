@@ -29,14 +29,17 @@ def run_check(
     runner.spark().run_check(work, settings_of(mirror), on_rows)
 
 
-def check_small(mirror: Any, work: Sequence[tuple[str, list[str]]]) -> list[Mapping[str, Any]] | None:
-    """The same rows from this process, at once; None where that needs Spark after all."""
+def check_small(
+    mirror: Any, work: Sequence[tuple[str, list[str]]], on_bringing: Callable[[Sequence[Mapping[str, Any]]], None]
+) -> list[Mapping[str, Any]] | None:
+    """The same rows from this process, at once; None where that needs Spark after all. How far the bringing is goes to
+    `on_bringing` meanwhile."""
     from spark_jobs.check.job import check_small as check
 
     settings = settings_of(mirror, slice_seconds=SMALL_SLICE_SECONDS)
     if settings.bring is not None:
         executors.tell_keys()  # what brings finds its stores by the settings alone, as in an executor
-    return check(work, settings, clients.bulk_objects(mirror.region))
+    return check(work, settings, clients.bulk_objects(mirror.region), on_bringing)
 
 
 def settings_of(mirror: Any, *, slice_seconds: float = SLICE_SECONDS) -> CheckSettings:

@@ -22,6 +22,7 @@ from db.chunks import chunks
 from deployment import config
 from deployment.wiring import check_jobs
 from jobs.lease import Lease
+from mirroring.validate.bringing_progress import RunProgress
 from mirroring.validate.check_depth import HowDeep, as_deep, as_found, found_deeper
 from mirroring.validate.copying_limits import CopiedOtherwise, follow_limits
 from mirroring.validate.doubt_new_coverage import question_built_on_doubt, question_shared, question_unnamed
@@ -99,7 +100,7 @@ def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
 
 def _look(writer: CheckWriter, *, small: bool) -> None:
     mirror, work = as_deep(writer.mirror, writer.look), writer.work()
-    rows = check_jobs.check_small(mirror, work) if small else None
+    rows = check_jobs.check_small(mirror, work, writer.write) if small else None
     if rows is None:
         check_jobs.run_check(mirror, work, writer.write)
         return
@@ -137,6 +138,7 @@ class CheckWriter:
         self.unread: Mapping[str, int] = {}
         self.lost = set[tuple[str, str]]()
         self.limits_asked, self.waived = time.monotonic(), waived_addresses(mirror)
+        self.progress = RunProgress(self.run)
         for some in chunks(list(self.checks)):
             lost = mirror.blockers.held_by(some).filter(gone_at_source=True).order_by()
             self.lost.update(lost.values_list("holder_id", "key"))
@@ -182,7 +184,7 @@ class CheckWriter:
             elif row["kind"] == "range":
                 ranges.append(row)
         if moved:
-            self._count_moved(moved)
+            self.progress.add(moved)
         if ranges:
             with locked_mirror(self.mirror, self.lease):
                 self._write_ranges(ranges)
@@ -351,14 +353,6 @@ class CheckWriter:
         going_on = Run.objects.filter(pk=self.run.pk, stop_asked=False)
         if not going_on.update(**{name: F(name) + number for name, number in counts.items()}):
             raise Stopped("somebody stopped it")
-
-    def _count_moved(self, rows: list[Mapping[str, Any]]) -> None:
-        """What was brought is there, whatever becomes of the check."""
-        counts = {name: sum(row[name] for row in rows) for name in ("lacking", "copied", "copied_bytes")}
-        Run.objects.filter(pk=self.run.pk).update(**{name: F(name) + number for name, number in counts.items()})
-        if counts["copied"]:
-            total = {name: F(name) + counts[name] for name in ("copied", "copied_bytes")}
-            Mirror.objects.filter(pk=self.mirror.pk).update(**total)
 
 
 def _keep_what_was_looked_for(row: Coverage, before: Coverage | None) -> None:

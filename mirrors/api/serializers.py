@@ -107,7 +107,27 @@ class HoldPolicies(serializers.Field):
         return value
 
 
-class MirrorSettings(Body):
+class CopyLimits(Body):
+    """How much LakeMirror copies at most for a mirror. What is not given stays as it is."""
+
+    workers = Whole(source="copy_workers", min_value=1, max_value=MOST_WORKERS, required=False)
+    bytes_per_second = Whole(
+        source="copy_bytes_per_second",
+        min_value=LEAST_BYTES_PER_SECOND,
+        max_value=MOST_BYTES_PER_SECOND,
+        allow_null=True,
+        required=False,
+    )
+    objects_per_second = Whole(
+        source="copy_objects_per_second",
+        min_value=1,
+        max_value=MOST_OBJECTS_PER_SECOND,
+        allow_null=True,
+        required=False,
+    )
+
+
+class MirrorSettings(CopyLimits):
     """What may be chosen when a mirror is made, and changed later: names in the API, `source` is the column.
 
     Nothing is required: what is not given stays as it is, or is the column's default. See mirrors/services/settings.py.
@@ -125,21 +145,6 @@ class MirrorSettings(Body):
     tags = TrueOrFalse(required=False)
     object_replication = serializers.ChoiceField(choices=[choice.value for choice in ObjectReplication], required=False)
     copying_paused = TrueOrFalse(required=False)
-    workers = Whole(source="copy_workers", min_value=1, max_value=MOST_WORKERS, required=False)
-    bytes_per_second = Whole(
-        source="copy_bytes_per_second",
-        min_value=LEAST_BYTES_PER_SECOND,
-        max_value=MOST_BYTES_PER_SECOND,
-        allow_null=True,
-        required=False,
-    )
-    objects_per_second = Whole(
-        source="copy_objects_per_second",
-        min_value=1,
-        max_value=MOST_OBJECTS_PER_SECOND,
-        allow_null=True,
-        required=False,
-    )
     branch_priority = serializers.ListField(child=serializers.CharField(max_length=LONGEST_GLOB), required=False)
     hold = HoldPolicies(required=False)
     rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)

@@ -18,7 +18,7 @@ from mirrors.api import (
     webhooks,
 )
 from mirrors.api.holds import held, hook
-from mirrors.api.objects import locate
+from mirrors.api.objects import copying, locate
 
 _of_mirror = [
     path("branches", commits.Branches.as_view(), name="api-branches"),
@@ -44,6 +44,10 @@ _of_mirror = [
     path("commits/<str:commit>/repair", repair.CommitRepair.as_view(), name="api-repair"),
     path("blockers", blockers.Blockers.as_view(), name="api-blockers"),
     path("blockers/retry", blockers.BlockersRetry.as_view(), name="api-blockers-retry"),
+    path("copying", copying.Copying.as_view(), name="api-copying"),
+    path("copying/pause", copying.CopyingPause.as_view(), name="api-copying-pause"),
+    path("copying/resume", copying.CopyingResume.as_view(), name="api-copying-resume"),
+    path("copying/limits", copying.CopyingLimits.as_view(), name="api-copying-limits"),
     path("bring", blockers.Bring.as_view(), name="api-bring"),
     path("validate", validations.Validate.as_view(), name="api-validate"),
     path("validations", validations.Validations.as_view(), name="api-validations"),

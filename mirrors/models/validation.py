@@ -175,6 +175,9 @@ class Blocker(models.Model):
 class Run(models.Model):
     """A check's life and progress."""
 
+    SMALL, LARGE = LANES = ("small", "large")
+    """How it brings objects of each kind is told apart."""
+
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="runs")
     validation = models.ForeignKey("Validation", models.SET_NULL, null=True, related_name="runs")
     job = models.CharField(max_length=32)
@@ -196,6 +199,9 @@ class Run(models.Model):
     )
     copied = models.BigIntegerField(default=0, db_default=0, help_text="those of them that it brought")
     copied_bytes = models.BigIntegerField(default=0, db_default=0)
+    lanes = models.JSONField(
+        default=dict, db_default={}, help_text="by lane the counts of spark_jobs/check/progress.py; empty: none yet"
+    )
 
     class Meta:
         indexes = [models.Index(fields=["mirror", "-started_at"], name="run_latest")]

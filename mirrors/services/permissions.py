@@ -24,6 +24,7 @@ STEPS = (
     ),
     a_step("mirrors.change", "Edit a mirror's settings", _CHANGE),
     a_step("mirrors.pause", "Pause and resume a mirror", _OPERATE),
+    a_step("mirrors.copying", "Pause, resume and limit copying for a managed mirror", _OPERATE),
     a_step("mirrors.sync", "Sync a mirror now", _OPERATE),
     a_step("mirrors.validate", "Validate a mirror, and stop a check", _OPERATE),
     a_step("mirrors.services.repair", "Retry or bring what is missing, repair and prioritise a commit", _OPERATE),

@@ -14,7 +14,8 @@ from django.db import transaction
 
 from audit.verbs import Verb
 from core import labels
-from core.errors import Invalid
+from core.bringing import ObjectReplication
+from core.errors import Conflict, Invalid
 from core.mirroring.branch_selection import OnUnselect
 from core.pauses import ENDED, STATED, columns_of, recorded
 from db import clock
@@ -28,6 +29,8 @@ from mirrors.transitions.validity import invalidate_for_settings
 from rbac import services as rbac
 from web.etags import ANYTHING, Seen
 
+COPYING = frozenset({"copying_paused", "copy_workers", "copy_bytes_per_second", "copy_objects_per_second"})
+"""Settings that need no more than the right to run a mirror."""
 Follow = Callable[[Mirror, Mirror], None]
 """What a change entails, in its transaction: the mirror as it was, and as it is."""
 
@@ -46,7 +49,7 @@ def mirror_update(
     `on_unselect` says what becomes of branches that are there, and are `selected` no more by this very change.
     Raises Denied, NotFound (it is being deleted), Stale (not as it was `seen`) and Invalid (no such setting).
     """
-    operates = "paused" in changes and changes.keys() <= {"paused", *STATED}
+    operates = changes.keys() <= COPYING or ("paused" in changes and changes.keys() <= {"paused", *STATED})
     right = require_operation(actor, mirror) if operates else require_change(actor, mirror)
     known = {*SETTINGS, *(STATED if changes.get("paused") else ())}
     if unknown := sorted(changes.keys() - known):
@@ -75,6 +78,18 @@ def mirror_update(
             reason=after.get("pause_reason", ""),
         )
     return new
+
+
+def copying_update(*, actor: Any, mirror: Mirror, changes: Mapping[str, Any]) -> Mirror:
+    """Pause, resume or limit the copying of a mirror's objects, also while it goes on; `changes` are of COPYING.
+
+    Raises what `mirror_update` does, and Conflict where the stores copy them.
+    """
+    require_operation(actor, mirror)
+    if mirror.object_replication != ObjectReplication.MANAGED:
+        hint = "Choose managed replication, or pause the rule of the stores"
+        raise Conflict(f"LakeMirror does not copy the objects of '{mirror.name}': the stores do", hint=hint)
+    return mirror_update(actor=actor, mirror=mirror, changes=changes)
 
 
 def _with_pause(changes: Mapping[str, Any], old: Mirror, actor: Any) -> Mapping[str, Any]:

@@ -7,7 +7,14 @@ from typing import Any
 
 from django import forms
 
-from core.bringing import ObjectReplication
+from core.bringing import (
+    LEAST_BYTES_PER_SECOND,
+    MOST_BYTES_PER_SECOND,
+    MOST_OBJECTS_PER_SECOND,
+    MOST_WORKERS,
+    ObjectReplication,
+)
+from core.errors import Invalid
 from core.mirroring.branch_selection import ALL
 from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
 from core.text.phrases import SHORT_ID
@@ -16,6 +23,25 @@ from installations.region_usage import region_facts
 from mirrors.preflight.questions import Plan
 from mirrors.views.settings_form import DEPTHS, REPLICATIONS
 from web.forms import ServiceForm, lines
+
+
+class CopyLimitsForm(forms.Form):
+    """How much is copied at most; empty: any number."""
+
+    copy_workers = forms.IntegerField(label="Objects at once", min_value=1, max_value=MOST_WORKERS)
+    copy_bytes_per_second = forms.IntegerField(
+        label="Bytes per second", required=False, min_value=LEAST_BYTES_PER_SECOND, max_value=MOST_BYTES_PER_SECOND
+    )
+    copy_objects_per_second = forms.IntegerField(
+        label="Objects per second", required=False, min_value=1, max_value=MOST_OBJECTS_PER_SECOND
+    )
+
+    def limits(self) -> dict[str, int | None]:
+        """By column. Raises Invalid, with what is wrong of each field."""
+        if not self.is_valid():
+            wrong = (f"{self.fields[name].label}: {' '.join(errors)}" for name, errors in self.errors.items())
+            raise Invalid(" ".join(wrong))
+        return self.cleaned_data
 
 
 class MirrorForm(ServiceForm):

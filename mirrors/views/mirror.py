@@ -26,7 +26,7 @@ from mirrors.status.lag_panel import lag_panel
 from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_status
 from mirrors.status.sparks import sparks
 from mirrors.status.tags import count_tags, tag_readings
-from mirrors.views.forms import DeletionForm
+from mirrors.views.forms import CopyLimitsForm, DeletionForm
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_see, show_tab
 from web.errors import status_of
 from web.pauses import stated_by_form
@@ -128,6 +128,24 @@ def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
         settings.mirror_update(actor=request.user, mirror=mirror, changes=change)
 
     return carry_out(request, mirror, pause, message)
+
+
+@require_POST
+@may_see
+def mirror_copying(request: HttpRequest, name: str) -> HttpResponse:
+    """Pause, resume or limit the copying of a mirror's objects, by the button that was clicked."""
+    mirror, verb = find_visible(request, name), request.POST.get("verb", "")
+    paused = {"pause": True, "resume": False}
+    message = {
+        "pause": f"Copying for {mirror.name} is paused: what is in flight is copied to its end.",
+        "resume": f"Copying for {mirror.name} is resumed.",
+    }.get(verb, f"The limits of {mirror.name} are changed: they hold within 10 seconds.")
+
+    def change() -> None:
+        changes = {"copying_paused": paused[verb]} if verb in paused else CopyLimitsForm(request.POST).limits()
+        settings.copying_update(actor=request.user, mirror=mirror, changes=changes)
+
+    return carry_out(request, mirror, change, message)
 
 
 @require_POST

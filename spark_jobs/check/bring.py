@@ -9,11 +9,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, as_completed
-from dataclasses import asdict, dataclass, field
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-from adapters.s3.mover import PARTS_AT_ONCE, PUT_WHOLE, Mover
+from adapters.s3.mover import PARTS_AT_ONCE, Mover
 from adapters.s3.store_keys import proof_key_of
 from core.bringing import Side, Unbrought, is_bringable
 from core.errors import Conflict, Full, Invalid, LakeMirrorError, NotFound, RemoteFailure
@@ -23,13 +25,14 @@ from core.mirroring.object_check import Reason, What
 from core.types import ObjectInfo
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.presence import Expected, Looker
+from spark_jobs.check.progress import Progress, is_large
 from spark_jobs.check.ranges import OpenedRange
 from spark_jobs.check.settings import CheckSettings, is_one_store, place_of, store_at
 
 LEAST_SECONDS = 5.0
 """What is surely brought, is so for so long, even if the time is up when that begins."""
 TOLD_SECONDS = 1.0
-"""So often a job tells how far it is."""
+"""So often a job tells how far it is, also while nothing ends."""
 MOST_REFUSED = 20
 """So many objects in a row that the destination did not take: then it takes none."""
 _OF_ONE_KEY = (Invalid, Conflict, RemoteFailure)
@@ -45,17 +48,9 @@ class Brings(Protocol):
     def bring(self, source: str, uri: str, size: int) -> ObjectInfo: ...
     def allow(self, seconds: float) -> None: ...
     def pace(self, bytes_per_second: float, objects_per_second: float) -> None: ...
+    def passed(self) -> int: ...
     def stop(self) -> None: ...
     def close(self) -> None: ...
-
-
-@dataclass(slots=True)
-class Moved:
-    """How much was found missing and brought since the last time."""
-
-    lacking: int = 0
-    copied: int = 0
-    copied_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -109,6 +104,7 @@ class Bringer:
         assert self.settings.bring is not None
         self._source = self.settings.source.namespace.rstrip("/")
         self._lanes = Lanes(self.settings.bring.workers)
+        self._progress = Progress(self.mover.passed)
         self._sure = self.settings.bring.sure
         self.late = not self._sure and time.time() >= self.settings.bring.until
 
@@ -133,32 +129,43 @@ class Bringer:
 
     # --- objects ------------------------------------------------------------------------------------------------------
 
-    def bring(self, lacking: Iterable[tuple[Expected, Proof]], looker: Looker) -> Iterator[Moved]:
-        """Bring these, each address once; `of` tells what came of each."""
+    def bring(self, lacking: Iterable[tuple[Expected, Proof]], looker: Looker) -> Iterator[list[dict[str, Any]]]:
+        """Bring these, each address once; `of` tells what came of each. Gives rows that tell how far it is."""
         todo = {entry: proof for entry, proof in lacking if entry not in self._known}
-        yield Moved(lacking=len(todo))
+        self._progress.expect(entry.size for entry in todo)
+        yield self._progress.take()
         if self._sure and todo:
             self.mover.allow(LEAST_SECONDS)
             self._sure = False
-        jobs = [self._start(entry, todo[entry], looker) for entry in sorted(todo, key=lambda entry: entry.size)]
-        moved, told_at = Moved(), time.monotonic()
-        for job in as_completed(jobs):
-            entry, brought = job.result()
-            self._known[entry] = brought
-            moved.copied += brought.copied
-            moved.copied_bytes += brought.size
-            if moved.copied and time.monotonic() - told_at >= TOLD_SECONDS:
-                yield moved
-                moved, told_at = Moved(), time.monotonic()
-        if moved.copied:
-            yield moved
+        ended: SimpleQueue[Future[tuple[Expected, Brought]]] = SimpleQueue()
+        for entry in sorted(todo, key=lambda entry: entry.size):
+            self._start(entry, todo[entry], looker).add_done_callback(ended.put)
+        left, told_at = len(todo), time.monotonic()
+        while left:
+            with suppress(Empty):
+                entry, brought = ended.get(timeout=TOLD_SECONDS).result()
+                self._known[entry] = brought
+                left -= 1
+            if time.monotonic() - told_at >= TOLD_SECONDS:
+                yield self._progress.take()
+                told_at = time.monotonic()
+        yield self._progress.take()
 
     def of(self, entry: Expected) -> Brought:
         """What came of an object."""
         return self._known[entry]
 
     def _start(self, entry: Expected, proof: Proof, looker: Looker) -> Future[tuple[Expected, Brought]]:
-        return self._lanes.submit(lambda: self._one(entry, proof, looker), large=entry.size > PUT_WHOLE)
+        return self._lanes.submit(lambda: self._counted(entry, proof, looker), large=is_large(entry.size))
+
+    def _counted(self, entry: Expected, proof: Proof, looker: Looker) -> tuple[Expected, Brought]:
+        self._progress.begin(entry.size)
+        brought = Brought(proof)
+        try:
+            _, brought = self._one(entry, proof, looker)
+        finally:
+            self._progress.end(entry.size, copied=brought.copied, copied_bytes=brought.size)
+        return entry, brought
 
     def _one(self, entry: Expected, proof: Proof, looker: Looker) -> tuple[Expected, Brought]:
         if self.failure is not None:
@@ -294,8 +301,7 @@ def bring_group(
 
     `proofs` are as those of a second look then; what was not brought for want of time makes its range `late`.
     """
-    for moved in bringer.bring(_lacking(group, proofs, bringer), looker):
-        yield [{"kind": "bringing", **asdict(moved)}]
+    yield from bringer.bring(_lacking(group, proofs, bringer), looker)
     for opened, own in zip(group, proofs, strict=True):
         waits = _take_over(opened, own, bringer)
         if opened.unwritten is not None and not opened.late:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +25,7 @@ from core.mirroring.object_check import Depth, Reason
 from spark_jobs.check.bring import Bringer, bring_group, lacking_bytes, mover_of
 from spark_jobs.check.live_limits import following
 from spark_jobs.check.presence import BulkStore, Looker
+from spark_jobs.check.progress import COUNTS
 from spark_jobs.check.ranges import KeptRanges, OpenedRange, RangeReader
 from spark_jobs.check.settings import TASKS_WANTED, CheckSettings, source_of, store_of
 from spark_jobs.tasks import ahead, failed_row, spread, sql_type
@@ -52,9 +53,8 @@ CHECK_COLUMNS = pa.schema(
         ("min_key", pa.binary()),
         ("max_key", pa.binary()),
         ("looked", pa.binary()),
-        ("lacking", pa.int64()),
-        ("copied", pa.int64()),
-        ("copied_bytes", pa.int64()),
+        ("large", pa.bool_()),
+        *((count, pa.int64()) for count in COUNTS),
     ]
 )
 """A row per finding; columns that are not of its kind are null.
@@ -68,9 +68,9 @@ objects were not covered by a base, of `new_bytes` bytes. `min_key` and
 it, in UTF-8) that was not left out on account of a base, be it looked for or barred as imported; ascending, each once,
 as little-endian uint32. A range whose file can't be used has none: b"".
 
-'bringing' (where the check brings what is missing): so many objects more were found missing (`lacking`), and brought
-(`copied`, of `copied_bytes`), since the last such row. 'left': there was no time to bring all of this range; nothing is
-said of it.
+'bringing' (where the check brings what is missing): what has changed in the lane of small or `large` objects since the
+last such row; its COUNTS are those of `progress`. 'left': there was no time to bring all of this range; nothing is said
+of it.
 
 'failed' (not from `check_batch`): a task had to give up, `reason` is the class of core.errors."""
 
@@ -78,6 +78,8 @@ WORK_COLUMNS = pa.schema([("range_id", pa.string()), ("base_ids", pa.list_(pa.st
 
 Work = tuple[str, Sequence[str]]
 """A range's id and those of covered ranges at the same destination: what they name needs no look."""
+
+OnBringing = Callable[[Sequence[Mapping[str, Any]]], None]
 
 RANGES_PER_TASK = 16
 RANGES_AT_ONCE = 64
@@ -190,6 +192,9 @@ def _bringing(settings: CheckSettings, store: BulkStore) -> Iterator[Bringer | N
     try:
         with following(settings, store, bringer):
             yield bringer
+    except BaseException:
+        bringer.stop()
+        raise
     finally:
         bringer.close()
 
@@ -205,8 +210,11 @@ def _collecting_less() -> Iterator[None]:
         gc.set_threshold(*usual)
 
 
-def check_small(work: Sequence[Work], settings: CheckSettings, store: BulkStore) -> list[Mapping[str, Any]] | None:
-    """The same rows for work of which little is new, at once, without asking the source.
+def check_small(
+    work: Sequence[Work], settings: CheckSettings, store: BulkStore, on_bringing: OnBringing = lambda rows: None
+) -> list[Mapping[str, Any]] | None:
+    """The same rows for work of which little is new, at once, without asking the source. Those that tell how far the
+    bringing is go to `on_bringing` as they come; what that raises ends it.
 
     None where that does not do: more than SMALL_LOOKS objects to look for, content to read, or an object that differs.
     """
@@ -220,18 +228,18 @@ def check_small(work: Sequence[Work], settings: CheckSettings, store: BulkStore)
             return None
         looker = _looker(store, pool, replace(settings, source=None), refusals)
         proofs = _look(opened, looker)
-        told: list[dict[str, Any]] = []
         if bringer is not None:
             if lacking_bytes(opened, proofs, bringer) > SMALL_BYTES:
                 return None
-            told = [row for rows in bring_group(opened, proofs, bringer, looker) for row in rows]
+            for told in bring_group(opened, proofs, bringer, looker):
+                on_bringing(told)
         rows = _rows(opened, proofs)
     if any(row.get("reason") in _APPEALABLE for row in rows):
         return None
     _share_requests(rows, store.requests - counted)
     failed = [] if bringer is None or bringer.failure is None else [failed_row(bringer.failure, settings.region)]
-    told_of: list[Mapping[str, Any]] = _to_batch([*told, *rows, *failed]).to_pylist()
-    return told_of
+    found: list[Mapping[str, Any]] = _to_batch([*rows, *failed]).to_pylist()
+    return found
 
 
 def _looker(store: BulkStore, pool: ThreadPoolExecutor, settings: CheckSettings, refusals: Refusals) -> Looker:

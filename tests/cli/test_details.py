@@ -64,6 +64,19 @@ def test_runs_are_listed(olgas: Terminal, company: Any) -> None:
     assert said(olgas("mirror", "runs", "models-eu")) == "Nothing has been validated yet."
 
 
+def test_what_is_copied_now_is_shown_and_steered(olgas: Terminal, lm: Deployment) -> None:
+    assert said(olgas("mirror", "copying", "lake-eu")).startswith("The stores copy the objects of this mirror")
+    assert olgas("mirror", "copying", "lake-eu", "--pause").exit_code == 5
+    Mirror.objects.update(object_replication="managed")
+    assert said(olgas("mirror", "copying", "lake-eu")).startswith("Nothing is being copied. Limits 16 objects at once")
+    assert said(olgas("mirror", "copying", "lake-eu", "--pause")).startswith("Copying is paused.")
+    told = said(olgas("mirror", "copying", "lake-eu", "--workers", "4", "--bytes-per-second", "2000000"))
+    assert "4 objects at once, 2.0 MB/s" in told or "4 objects at once, 1.9 MB/s" in told
+    assert olgas("mirror", "copying", "lake-eu", "--resume", "--workers", "4").exit_code == 2
+    mirror = Mirror.objects.get(name="lake-eu")
+    assert (mirror.copying_paused, mirror.copy_workers, mirror.copy_bytes_per_second) == (True, 4, 2_000_000)
+
+
 def test_lateness_is_told_beside_the_target(olgas: Terminal, company: Any) -> None:
     told = said(olgas("mirror", "lag", *EU))
     assert told.startswith("The target is 5 min.")

@@ -59,6 +59,8 @@ def test_everything_is_brought_and_the_branch_moves(lake: Deployment) -> None:
     mirror, run = Mirror.objects.get(), Run.objects.order_by("pk").first()
     assert run is not None
     assert (run.lacking, run.copied, run.copied_bytes) == (20, 20, sum(range(20)))
+    small = run.lanes["small"]
+    assert (small["lacking"], small["begun"], small["ended"], small["passed_bytes"]) == (20, 20, 20, sum(range(20)))
     assert (mirror.copied, mirror.copied_bytes) == (20, sum(range(20)))
 
 
@@ -92,7 +94,7 @@ def test_the_worker_has_the_keys_by_which_it_brings(lake: Deployment) -> None:
     seen: list[Any] = []
     signing: list[str] = []
 
-    def check_small(work: Any, settings: Any, store: Any) -> None:
+    def check_small(work: Any, settings: Any, store: Any, on_bringing: Any) -> None:
         seen.extend(keys_of(place.region, place.access) for place in (settings, settings.source))
         signing.append(proof_key_of(settings.proof_key))
 
@@ -110,7 +112,7 @@ def test_the_worker_has_the_keys_by_which_it_brings(lake: Deployment) -> None:
         mock.patch("deployment.wiring.executors.config", SimpleNamespace(current=lambda: known)),
         mock.patch.dict("adapters.s3.store_keys._remembered", clear=True),
     ):
-        lake._check_small(mirror, [])
+        lake._check_small(mirror, [], lambda rows: None)
     assert [key and key.access_key_id for key in seen] == ["AKIAONLYINTHEFILE"] * 2
     assert signing == ["ab" * 32]
 

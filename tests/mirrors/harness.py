@@ -86,6 +86,7 @@ class Deployment:
         """What a mirror that brings its objects brings them with."""
         if (self._mover.source, self._mover.store) != (self.us_store, self.eu_store):
             self._mover = self.make_mover(self.us_store, self.eu_store)
+        self._mover.stopped = False
         return self._mover
 
     def source_of(self, settings: Any) -> BulkStandIn:
@@ -109,9 +110,9 @@ class Deployment:
             for batch in check_batch(work, check_jobs.settings_of(mirror), BulkStandIn(self.eu_store)):
                 on_rows(batch.to_pylist())
 
-    def check_small(self, mirror: Mirror, work: Any) -> Any:
+    def check_small(self, mirror: Mirror, work: Any, on_bringing: Any) -> Any:
         """The real one, if the test wants it: others watch what is given to Spark."""
-        return self._check_small(mirror, work) if self.small_checks else None
+        return self._check_small(mirror, work, on_bringing) if self.small_checks else None
 
     _check_small = staticmethod(check_jobs.check_small)
 

@@ -100,7 +100,7 @@ mirrors.see: GET api-mirror-policy
 mirrors.see: GET job_log, GET mirror, GET mirror_commits
 mirrors.see: GET mirror_commit, GET commit_repair, GET mirror_waivers, GET mirror_backlog, GET mirror_runs
 mirrors.see: GET mirror_held, GET api-held-merges
-mirrors.see: GET mirror_object
+mirrors.see: GET mirror_object, GET api-copying
 mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_delete
 every-mirror: GET api-preflight, GET api-preview, GET api-planned-unreplicated
 mirrors.create: POST api-mirrors, POST api-preflight, POST api-preview, POST api-planned-unreplicated
@@ -111,6 +111,8 @@ mirrors.delete: DELETE api-mirror, DELETE api-preflight, DELETE api-preview, DEL
 mirrors.see mirrors.delete: POST mirror_delete
 mirrors.pause: POST api-pause, POST api-resume
 mirrors.see mirrors.pause: POST mirror_pause, POST mirror_resume
+mirrors.copying: POST api-copying-pause, POST api-copying-resume, POST api-copying-limits
+mirrors.see mirrors.copying: POST mirror_copying
 mirrors.sync: POST api-sync
 mirrors.see mirrors.sync: POST mirror_sync
 mirrors.validate: POST api-validate
@@ -164,7 +166,10 @@ VIEWS = frozenset(
     {SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "exports.see", "installations.see", "objects.locate", OWN_KEYS}
 )
 RUNS_MIRRORS = frozenset(
-    {"mirrors.pause", "mirrors.sync", "mirrors.validate", "mirrors.services.repair", "mirrors.unreplicated"}
+    {
+        *("mirrors.pause", "mirrors.copying", "mirrors.sync", "mirrors.validate"),
+        *("mirrors.services.repair", "mirrors.unreplicated"),
+    }
 )
 RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify", "exports.repair-drift"})
 MAY: dict[str, frozenset[str]] = {
