@@ -62,8 +62,9 @@ class Sent(NamedTuple):
 class Mover:
     """Brings objects from one store to another until a deadline. Safe to use from several threads.
 
-    `within`: both are one store, which may read there and write here: `rate`, in bytes, is for what passes here. Raises
-    Unbrought, or Late for what the deadline left over; an object or part that was begun before it is brought.
+    `within`: both are one store, which may read there and write here: `rate`, in bytes, is for what passes here.
+    `marks`: where at the destination our uploads are marked, so that others' are left alone. Raises Unbrought, or Late
+    for what the deadline left over; an object or part that was begun before it is brought.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Mover:
         rate: Rate,
         objects: Rate | None = None,
         proof_key: str = "",
+        marks: str = "",
     ) -> None:
         self._source, self._store, self._within = source, store, within
         self._writer, self._deadline = Writer(store, Deadline(math.inf), TRIES), deadline
@@ -83,7 +85,7 @@ class Mover:
         self._rate, self._objects = rate, objects or Rate(0)
         self._small, self._large = Budget(0), Budget(0)
         self._make_room()
-        self._uploads = Uploads(self._writer)
+        self._uploads = Uploads(self._writer, marks)
         self._parts = ThreadPoolExecutor(PARTS_AT_ONCE)
 
     def pace(self, bytes_per_second: float, objects_per_second: float) -> None:

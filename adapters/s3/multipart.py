@@ -3,11 +3,16 @@
 S3 tells of an unfinished upload only its key, and its parts' numbers, sizes and ETags: not what it is a copy of, nor
 how the new object will be described. So the size of the parts says that: it depends on the source's address, ETag and
 size, and on the description (`part_bytes`). What was begun otherwise has parts of another size, and is aborted.
+
+Nor does it tell whose an upload is: a store that replicates by itself, or a tool of somebody, may have begun one to the
+same key. Where parts have to be those of the source, each of ours is marked by a small object of its own.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
@@ -66,10 +71,14 @@ class Layout:
 
 
 class Uploads:
-    """The uploads to one bucket by one writer."""
+    """The uploads to one bucket by one writer.
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    `marks`: the URI below which each upload that is begun has a mark, until it has ended. Uploads without one are left
+    alone, whoever began them; "": nobody else uploads to these keys.
+    """
+
+    def __init__(self, writer: Writer, marks: str = "") -> None:
+        self._writer, self._marks = writer, marks
 
     def start(self, uri: str, headers: Mapping[str, str]) -> str:
         """Begins an upload with the new object's headers; gives its id."""
@@ -77,7 +86,25 @@ class Uploads:
         root = parsed(answer.data)
         if root is None or not (upload_id := text_of(root, "UploadId")):
             raise RemoteFailure(f"{self._writer.store.where} did not start an upload to {uri}")
+        if self._marks:
+            try:
+                self._writer.put(self._mark(uri, upload_id), json.dumps({"to": uri, "upload": upload_id}).encode())
+            except BaseException:
+                self.abort(uri, upload_id)
+                raise
         return upload_id
+
+    def _mark(self, uri: str, upload_id: str) -> str:
+        return f"{self._marks}{sha256(f'{uri} {upload_id}'.encode()).hexdigest()[:40]}"
+
+    def _is_own(self, uri: str, upload_id: str) -> bool:
+        return not self._marks or self._writer.store.head(self._mark(uri, upload_id)) is not None
+
+    def _ended(self, uri: str, upload_id: str) -> None:
+        """Takes the mark away. Who may not is left with it: it says nothing once there is no such upload."""
+        if self._marks:
+            with suppress(LakeMirrorError):
+                self._writer.write("DELETE", self._mark(uri, upload_id))
 
     def put(self, uri: str, upload_id: str, number: int, body: bytes) -> Part:
         """Uploads a part."""
@@ -106,6 +133,7 @@ class Uploads:
         # Ceph's gateway leaves the ETag empty.
         if (root := parsed(answer.data)) is None or plain_tag(root) != "CompleteMultipartUploadResult":
             raise RemoteFailure(f"{self._writer.store.where} did not put {uri} together")
+        self._ended(uri, upload_id)
 
     def describe(self, uri: str, headers: Mapping[str, str], layout: Layout, etag: str) -> None:
         """Gives an object other headers, however large it is, and leaves it in the same parts: the store copies it over
@@ -123,8 +151,12 @@ class Uploads:
         """Gives an upload up; one that is not there is no error, and neither is a store that does not answer."""
         try:
             self._writer.write("DELETE", uri, query={"uploadId": upload_id})
+        except NotFound:
+            self._ended(uri, upload_id)
         except LakeMirrorError:
             return
+        else:
+            self._ended(uri, upload_id)
 
     def unfinished(self, prefix_uri: str) -> Iterator[Upload]:
         """Uploads to keys that begin so. None where the store does not tell."""
@@ -147,10 +179,11 @@ class Uploads:
             query |= {name: text_of(root, tag) for name, tag in marks.items()}
 
     def resumed(self, uri: str, layout: Layout) -> tuple[str, dict[int, Part]]:
-        """An upload to this key with parts of this layout, and these; ("", {}) for none. Others are aborted."""
+        """An upload of ours to this key with parts of this layout, and these; ("", {}) for none. Our others are
+        aborted."""
         chosen: tuple[str, dict[int, Part]] = ("", {})
         for upload in list(self.unfinished(uri)):
-            if upload.key != split_uri(uri)[1]:
+            if upload.key != split_uri(uri)[1] or not self._is_own(uri, upload.id):
                 continue
             parts = self._parts(uri, upload.id)
             if parts and all(layout.fits(number, part.size) for number, part in parts.items()) and not chosen[0]:

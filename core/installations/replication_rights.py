@@ -13,7 +13,7 @@ from enum import StrEnum
 from core.access.documents import Document, allow, policy_document, whole
 from core.access.policies import namespace_arn
 from core.installations.preflight_stores import bucket_of, prefix_of
-from core.mirroring.content_proof import OWN_FILES
+from core.mirroring.content_proof import OWN_FILES, UPLOAD_MARKS
 
 
 class Side(StrEnum):
@@ -146,6 +146,7 @@ def _of_place(need: Need) -> Iterator[Grant]:
         if need.managed:
             yield ["s3:ListBucketMultipartUploads"], [_bucket(need.namespace)]
             yield ["s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"], [_below(need.namespace)]
+            yield ["s3:DeleteObject"], [_below(need.namespace, UPLOAD_MARKS)]
     if need.place:
         yield ["s3:ListBucket", "s3:ListBucketMultipartUploads"], [_bucket(need.place)]
         yield _WRITE_EXPORT, [_below(need.place)]

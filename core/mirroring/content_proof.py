@@ -33,6 +33,8 @@ from core.types import ObjectInfo
 
 OWN_FILES = "_lakemirror/"
 """Below it, in a mirror's namespace, lies what LakeMirror keeps there: no data of anybody's."""
+UPLOAD_MARKS = f"{OWN_FILES}uploads/"
+"""Of a managed mirror: a small file for each upload in parts that LakeMirror has begun, deleted when it has ended."""
 OWN_DESCRIPTOR = f"{OWN_FILES}mirror.json"
 """The file below a namespace by which a store is asked whether it answers us at all."""
 

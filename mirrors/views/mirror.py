@@ -20,6 +20,7 @@ from core.mirroring.states import ASIDE
 from db import clock
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.services import mirrors, settings
+from mirrors.services.rights import require_operation
 from mirrors.status.branch_commits import BranchCommits, branch_commits
 from mirrors.status.copying import copying_of
 from mirrors.status.lag_panel import lag_panel
@@ -135,6 +136,7 @@ def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
 def mirror_copying(request: HttpRequest, name: str) -> HttpResponse:
     """Pause, resume or limit the copying of a mirror's objects, by the button that was clicked."""
     mirror, verb = find_visible(request, name), request.POST.get("verb", "")
+    require_operation(request.user, mirror)  # before what was typed is judged
     paused = {"pause": True, "resume": False}
     message = {
         "pause": f"Copying for {mirror.name} is paused: what is in flight is copied to its end.",

@@ -20,7 +20,7 @@ from adapters.s3.store_keys import proof_key_of
 from core.bringing import Side, Unbrought, is_bringable
 from core.errors import Conflict, Full, Invalid, LakeMirrorError, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
-from core.mirroring.content_proof import OWN_FILES, Proof, Refusals
+from core.mirroring.content_proof import OWN_FILES, UPLOAD_MARKS, Proof, Refusals
 from core.mirroring.object_check import Reason, What
 from core.types import ObjectInfo
 from spark_jobs.check.lanes import Lanes
@@ -78,6 +78,7 @@ def mover_of(settings: CheckSettings) -> Brings:
         rate=Rate(bring.bytes_per_second),
         objects=Rate(bring.objects_per_second),
         proof_key=proof_key_of(settings.proof_key),
+        marks=settings.uri_of(UPLOAD_MARKS),
     )
 
 

@@ -23,6 +23,7 @@ from adapters.s3.multipart import Uploads
 from core.bringing import Side, Unbrought
 from core.errors import NoBucket, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
+from core.mirroring.content_proof import UPLOAD_MARKS
 from tests.s3_double import KEYS, running_moto
 
 REAL = os.environ.get("LAKEMIRROR_TEST_S3", "")
@@ -44,7 +45,8 @@ class Place:
         self.stores = FastObjectStore(**options), FastObjectStore(**options)
 
     def mover(self, *, within: bool = False, seconds: float = 60.0, rate: float = 0.0) -> Mover:
-        return Mover(*self.stores, Deadline(time.time() + seconds), within=within, rate=Rate(rate))
+        until, marks = Deadline(time.time() + seconds), f"s3://{self.mirror}/{UPLOAD_MARKS}"
+        return Mover(*self.stores, until, within=within, rate=Rate(rate), marks=marks)
 
     def bring(self, key: str, size: int, **options: Any) -> Any:
         one = self.mover(**options)
@@ -68,6 +70,27 @@ class Place:
             at += size
         self.client.complete_multipart_upload(**where, UploadId=upload_id, MultipartUpload={"Parts": parts})
         return str(self.client.head_object(**where)["ETag"]).strip('"')
+
+    def begin(self, key: str, *parts: bytes) -> str:
+        """An upload of somebody else to the mirror's bucket, which is not finished; gives its id."""
+        where = {"Bucket": self.mirror, "Key": key}
+        upload_id = str(self.client.create_multipart_upload(**where)["UploadId"])
+        for number, body in enumerate(parts, 1):
+            self.client.upload_part(**where, UploadId=upload_id, PartNumber=number, Body=body)
+        return upload_id
+
+    def unfinished(self, key: str) -> dict[str, list[int]]:
+        """The uploads to a key of the mirror's bucket, with the sizes of their parts."""
+        where = {"Bucket": self.mirror}
+        found = self.client.list_multipart_uploads(**where, Prefix=key).get("Uploads", ())
+        ids = [str(one["UploadId"]) for one in found if one["Key"] == key]
+        parts = {one: self.client.list_parts(**where, Key=key, UploadId=one).get("Parts", ()) for one in ids}
+        return {one: [part["Size"] for part in listed] for one, listed in parts.items()}
+
+    def marks(self) -> list[str]:
+        """Of uploads that have not ended."""
+        listed = self.client.list_objects_v2(Bucket=self.mirror, Prefix=UPLOAD_MARKS)
+        return [str(one["Key"]) for one in listed.get("Contents", ())]
 
     def there(self, key: str) -> dict[str, Any]:
         return dict(self.client.head_object(Bucket=self.mirror, Key=key))
@@ -201,6 +224,32 @@ def test_an_upload_that_was_broken_off_is_gone_on_with(place: Place) -> None:
             place.bring("broken", len(data))
         assert place.bring("broken", len(data)).etag == etag
     assert (sent[1], sorted([sent[0], *sent[2:]])) == (0, [1, 2, 3]), "no part is sent twice"
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_uploads_of_others_to_the_same_key_are_left_alone(place: Place, within: bool) -> None:
+    """A store that replicates by itself may be at it, with parts of any size: of the very same, too."""
+    data, key = os.urandom(11 * MIB), f"others-{within}"
+    etag = place.upload(key, data, 5 * MIB, 5 * MIB, MIB)
+    theirs = {place.begin(key, b"x" * (5 * MIB)): [5 * MIB], place.begin(key, b"y" * 100): [100], place.begin(key): []}
+    with mock.patch.object(Mover, "_first_part", lambda *_: 5 * MIB):
+        assert place.bring(key, len(data), within=within).etag == etag
+    assert place.unfinished(key) == theirs
+    assert (place.bytes_there(key), place.marks()) == (data, [])
+
+
+def test_an_upload_of_ours_in_other_parts_is_given_up(place: Place) -> None:
+    """Whoever began it is gone: the source's object came in other parts since."""
+    data = os.urandom(11 * MIB)
+    place.upload("again", data, 6 * MIB, 5 * MIB)
+    late = mock.patch.object(mover.Uploads, "complete", side_effect=Late)
+    with mock.patch.object(Mover, "_first_part", lambda *_: 6 * MIB), late, pytest.raises(Late):
+        place.bring("again", len(data))
+    assert len(place.unfinished("again")) == len(place.marks()) == 1
+    etag = place.upload("again", data, 5 * MIB, 5 * MIB, MIB)
+    with mock.patch.object(Mover, "_first_part", lambda *_: 5 * MIB):
+        assert place.bring("again", len(data)).etag == etag
+    assert (place.unfinished("again"), place.marks()) == ({}, [])
 
 
 def test_what_the_source_lacks_is_gone(place: Place) -> None:
