@@ -232,7 +232,7 @@ class Mover:
         hashes = [PartHashes(part, original.info.size) for part in likely[1:]]
         sent = self._sent(source, uri, original, likely[0], hashes, self._deadline)
         right = next((other.part for other in hashes if other.etag == original.info.etag), None)
-        if sent.info.etag != original.info.etag and right is not None:
+        if sent.info.etag_is_content and sent.info.etag != original.info.etag and right is not None:
             sent = self._sent(source, uri, original, right, [], self._end)
         return sent.info if sent.info.etag == original.info.etag else self._signed(source, uri, original, sent)
 
@@ -284,8 +284,8 @@ class Mover:
         until.check()
         layout, compared = Layout(original.info.size, part), set[int]()
         with telling(Side.DESTINATION):
-            upload_id, parts = self._uploads.resumed(uri, layout)
-            upload_id = upload_id or self._uploads.start(uri, original.headers)
+            upload_id, parts = self._uploads.resumed(uri, layout, original.info.etag)
+            upload_id = upload_id or self._uploads.start(uri, original.headers, original.info.etag)
             with self._going_on(uri, upload_id):
                 until = self._end if hashes else until
                 every = self._send_parts(source, uri, upload_id, original, layout, parts, hashes, until)
@@ -374,8 +374,8 @@ class Mover:
 
     def _copy_in(self, source: str, uri: str, original: Original, layout: Layout) -> ObjectInfo:
         with telling(Side.DESTINATION):
-            upload_id, parts = self._uploads.resumed(uri, layout)
-            upload_id = upload_id or self._uploads.start(uri, original.headers)
+            upload_id, parts = self._uploads.resumed(uri, layout, original.info.etag)
+            upload_id = upload_id or self._uploads.start(uri, original.headers, original.info.etag)
 
             def copy(number: int) -> Part:
                 self._deadline.check()
@@ -385,5 +385,9 @@ class Mover:
             lacking = [number for number in range(1, layout.count + 1) if number not in parts]
             with self._going_on(uri, upload_id):
                 parts |= dict(zip(lacking, self._parts.map(copy, lacking), strict=True))
+                if (
+                    self._original(source).info.etag != original.info.etag
+                ):  # some stores copy parts of whatever is there
+                    raise Unbrought(Side.SOURCE, RemoteFailure(f"{source} was overwritten while it was copied"))
                 self._uploads.complete(uri, upload_id, parts)
         return self._found(uri)

@@ -5,7 +5,8 @@ how the new object will be described. So the size of the parts says that: it dep
 size, and on the description (`part_bytes`). What was begun otherwise has parts of another size, and is aborted.
 
 Nor does it tell whose an upload is: a store that replicates by itself, or a tool of somebody, may have begun one to the
-same key. Where parts have to be those of the source, each of ours is marked by a small object of its own.
+same key. Where parts have to be those of the source, each of ours is marked by a small object of its own, which says of
+what it is a copy, too.
 """
 
 from __future__ import annotations
@@ -80,15 +81,16 @@ class Uploads:
     def __init__(self, writer: Writer, marks: str = "") -> None:
         self._writer, self._marks = writer, marks
 
-    def start(self, uri: str, headers: Mapping[str, str]) -> str:
-        """Begins an upload with the new object's headers; gives its id."""
+    def start(self, uri: str, headers: Mapping[str, str], of: str = "") -> str:
+        """Begins an upload with the new object's headers; gives its id. `of`: the ETag of what is copied."""
         answer = self._writer.write("POST", uri, headers, query={"uploads": ""})
         root = parsed(answer.data)
         if root is None or not (upload_id := text_of(root, "UploadId")):
             raise RemoteFailure(f"{self._writer.store.where} did not start an upload to {uri}")
         if self._marks:
             try:
-                self._writer.put(self._mark(uri, upload_id), json.dumps({"to": uri, "upload": upload_id}).encode())
+                told = {"to": uri, "upload": upload_id, "of": of}
+                self._writer.put(self._mark(uri, upload_id), json.dumps(told).encode())
             except BaseException:
                 self.abort(uri, upload_id)
                 raise
@@ -97,8 +99,12 @@ class Uploads:
     def _mark(self, uri: str, upload_id: str) -> str:
         return f"{self._marks}{sha256(f'{uri} {upload_id}'.encode()).hexdigest()[:40]}"
 
-    def _is_own(self, uri: str, upload_id: str) -> bool:
-        return not self._marks or self._writer.store.head(self._mark(uri, upload_id)) is not None
+    def _begun_of(self, uri: str, upload_id: str) -> str | None:
+        """The ETag of what an upload of ours is a copy of; None: it is not ours."""
+        try:
+            return str(json.loads(self._writer.store.read(self._mark(uri, upload_id)))["of"])
+        except (NotFound, ValueError, LookupError, TypeError):
+            return None
 
     def _ended(self, uri: str, upload_id: str) -> None:
         """Takes the mark away. Who may not is left with it: it says nothing once there is no such upload."""
@@ -178,14 +184,15 @@ class Uploads:
             marks = {"key-marker": "NextKeyMarker", "upload-id-marker": "NextUploadIdMarker"}
             query |= {name: text_of(root, tag) for name, tag in marks.items()}
 
-    def resumed(self, uri: str, layout: Layout) -> tuple[str, dict[int, Part]]:
-        """An upload of ours to this key with parts of this layout, and these; ("", {}) for none. Our others are
-        aborted."""
+    def resumed(self, uri: str, layout: Layout, of: str = "") -> tuple[str, dict[int, Part]]:
+        """An upload of ours to this key, `of` the same object and with parts of this layout, and these; ("", {}) for
+        none. Our others are aborted."""
         chosen: tuple[str, dict[int, Part]] = ("", {})
         for upload in list(self.unfinished(uri)):
-            if upload.key != split_uri(uri)[1] or not self._is_own(uri, upload.id):
+            begun_of = self._begun_of(uri, upload.id) if self._marks else of
+            if upload.key != split_uri(uri)[1] or begun_of is None:
                 continue
-            parts = self._parts(uri, upload.id)
+            parts = self._parts(uri, upload.id) if begun_of == of else {}
             if parts and all(layout.fits(number, part.size) for number, part in parts.items()) and not chosen[0]:
                 chosen = upload.id, parts
             else:

@@ -9,6 +9,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 from urllib.parse import urlsplit
@@ -21,14 +22,16 @@ from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.mover import Mover
 from adapters.s3.multipart import Uploads
 from core.bringing import Side, Unbrought
-from core.errors import NoBucket, NotFound, RemoteFailure
+from core.errors import Archived, NoBucket, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
 from core.mirroring.content_proof import UPLOAD_MARKS
+from core.mirroring.object_check import Depth, Note, judge_object, note_object, plain_etag
+from core.types import ObjectInfo
 from tests.s3_double import KEYS, running_moto
 
 REAL = os.environ.get("LAKEMIRROR_TEST_S3", "")
 MIB = 1 << 20
-ODD = ["a b", "a+b", "a%2Fb", "käse/ü/日本", "a//b", "../up/../and/./down", "<xml>&amp;'\"", "x" * 1000]
+ODD = ["a b", "a+b", "a%2Fb", "käse/ü/日本", "a//b", "../up/../and/./down", "<xml>&amp;'\"", "folder/", "x" * 1024]
 
 
 class Place:
@@ -112,7 +115,7 @@ def place() -> Iterator[Place]:
 
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("key", ODD)
-def test_an_object_keeps_its_bytes_its_etag_and_its_headers(place: Place, key: str, within: bool) -> None:
+def test_25_an_object_keeps_its_bytes_its_etag_and_its_headers(place: Place, key: str, within: bool) -> None:
     data = key.encode() * 3
     told = {"ContentType": "text/x-odd", "Metadata": {"owner": "olga"}, "CacheControl": "no-store"}
     etag = place.put(key, data, **told)
@@ -154,7 +157,7 @@ def test_an_upload_that_somebody_else_gave_up_says_nothing_of_the_bucket(place: 
 
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("claimed", [0, 5, 10])
-def test_an_empty_object_whatever_its_entry_claims(place: Place, claimed: int, within: bool) -> None:
+def test_25_an_empty_object_whatever_its_entry_claims(place: Place, claimed: int, within: bool) -> None:
     place.put("empty", b"")
     info = place.bring("empty", claimed, within=within)
     assert (info.size, info.etag) == (0, hashlib.md5(b"").hexdigest())
@@ -250,6 +253,83 @@ def test_an_upload_of_ours_in_other_parts_is_given_up(place: Place) -> None:
     with mock.patch.object(Mover, "_first_part", lambda *_: 5 * MIB):
         assert place.bring("again", len(data)).etag == etag
     assert (place.unfinished("again"), place.marks()) == ({}, [])
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_23_a_source_that_is_overwritten_while_it_is_read_leaves_no_mixture(place: Place, within: bool) -> None:
+    key, old, new = f"changed-{within}", os.urandom(11 * MIB), os.urandom(11 * MIB)
+    sizes = 5 * MIB, 5 * MIB, MIB
+    place.upload(key, old, *sizes)
+    verb, sent = ("copy" if within else "put"), list[int]()
+    carry_out = getattr(mover.Uploads, verb)
+
+    def overwritten(uploads: Any, uri: str, upload_id: str, number: int, *what: Any) -> Any:
+        part = carry_out(uploads, uri, upload_id, number, *what)
+        if not sent:
+            place.upload(key, new, *sizes)
+        sent.append(number)
+        return part
+
+    one_by_one = mock.patch.object(mover, "PARTS_AT_ONCE", 1)
+    first_part = mock.patch.object(Mover, "_first_part", lambda *_: 5 * MIB)
+    with one_by_one, first_part, mock.patch.object(mover.Uploads, verb, overwritten):
+        with pytest.raises(Unbrought) as caught:
+            place.bring(key, len(old), within=within)
+        assert caught.value.error.retryable or within, "it is looked at again"
+        assert place.client.list_objects_v2(Bucket=place.mirror, Prefix=key)["KeyCount"] == 0
+        place.bring(key, len(new), within=within)
+    assert place.bytes_there(key) == new
+    assert (place.unfinished(key), place.marks()) == ({}, [])
+
+
+def test_24_where_a_key_of_kms_encrypts_what_is_written_the_size_decides_and_it_is_said(place: Place) -> None:
+    """Its ETag is no hash of the content then: here it is made so, for moto keeps it."""
+    data = os.urandom(11 * MIB)
+    etag = place.upload("secret", data, 6 * MIB, 5 * MIB)
+    place.put("secret-small", b"abc")
+    found, put, sent = Mover._found, mover.Uploads.put, list[int]()
+
+    def opaque(own: Mover, uri: str) -> ObjectInfo:
+        return found(own, uri)._replace(etag=f"{'0f' * 16}-2")
+
+    def count(uploads: Any, uri: str, upload_id: str, number: int, body: bytes) -> Any:
+        sent.append(number)
+        return put(uploads, uri, upload_id, number, body)
+
+    with encrypted(place), mock.patch.object(Mover, "_found", opaque), mock.patch.object(mover.Uploads, "put", count):
+        small = place.bring("secret-small", 3)
+        large = place.bring("secret", len(data))
+    assert (small.encryption, large.encryption, large.size) == ("aws:kms", "aws:kms", len(data))
+    assert sorted(sent) == [1, 2], "no other sizes of parts are tried for an ETag that none can give"
+    assert place.bytes_there("secret") == data
+    named = plain_etag(etag)
+    assert judge_object(large, size=len(data), etag=named, depth=Depth.ETAG) is None
+    assert note_object(large, etag=named, depth=Depth.ETAG) is Note.BY_SIZE
+    assert judge_object(large, size=len(data) - 1, etag=named, depth=Depth.ETAG) is not None
+
+
+@contextmanager
+def encrypted(place: Place) -> Iterator[None]:
+    """The mirror's bucket encrypts by a key of KMS what doesn't say otherwise."""
+    if REAL:
+        pytest.skip("a real server has no such key")
+    rule = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "arn:aws:kms:key/1"}}
+    given = {"Rules": [rule]}
+    place.client.put_bucket_encryption(Bucket=place.mirror, ServerSideEncryptionConfiguration=given)
+    try:
+        yield
+    finally:
+        place.client.delete_bucket_encryption(Bucket=place.mirror)
+
+
+def test_24_an_archived_object_is_brought_once_it_is_restored(place: Place) -> None:
+    etag = place.put("archived", b"cold", StorageClass="GLACIER")
+    with pytest.raises(Unbrought) as caught:
+        place.bring("archived", 4)
+    assert (caught.value.side, type(caught.value.error)) == (Side.SOURCE, Archived)
+    place.client.restore_object(Bucket=place.source, Key="archived", RestoreRequest={"Days": 1})
+    assert place.bring("archived", 4).etag == etag
+    assert "StorageClass" not in place.there("archived"), "the copy can be read"
 
 
 def test_what_the_source_lacks_is_gone(place: Place) -> None:
