@@ -1,4 +1,4 @@
-"""The page that names a test for each rule names tests that exist."""
+"""The pages that name a test for each rule, or scenario, name tests that exist."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs/rules-tests.md").read_text()
-ROWS = re.findall(r"^\| (.+) \| `([^`]+)::([^`]+)` \|$", PAGE, re.MULTILINE)
+PAGES = {name: (ROOT / f"docs/{name}.md").read_text() for name in ("rules-tests", "replication-tests")}
+ROWS = {name: re.findall(r"^\| (.+) \| `([^`]+)::([^`]+)` \|$", text, re.MULTILINE) for name, text in PAGES.items()}
 
 
-def test_every_row_names_a_test() -> None:
-    rows = [line for line in PAGE.splitlines() if line.startswith("|") and not line.startswith(("| rule", "|---"))]
-    assert len(rows) == len(ROWS) > 50
+@pytest.mark.parametrize(("page", "fewest"), [("rules-tests", 50), ("replication-tests", 40)])
+def test_every_row_names_a_test(page: str, fewest: int) -> None:
+    heads = ("| rule", "| situation", "|---")
+    rows = [line for line in PAGES[page].splitlines() if line.startswith("|") and not line.startswith(heads)]
+    assert len(rows) == len(ROWS[page]) > fewest
 
 
-@pytest.mark.parametrize(("file", "test"), sorted({(file, test) for _, file, test in ROWS}))
+@pytest.mark.parametrize(("file", "test"), sorted({(file, test) for rows in ROWS.values() for _, file, test in rows}))
 def test_every_test_that_is_named_exists(file: str, test: str) -> None:
     tree = ast.parse((ROOT / file).read_text())
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

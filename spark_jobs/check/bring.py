@@ -1,6 +1,7 @@
 """What a check finds missing at a mirror that brings its objects itself is brought on the spot, and judged again.
 
-Objects first, small ones before large ones; a range's file once all that it names and that can be brought is there.
+Objects first, in the order of their ranges, small and large ones in lanes of their own; a range's file once all that it
+names and that can be brought is there.
 What keeps a store from giving or taking anything stops the bringing, not the look: the rest is told as missing.
 """
 
@@ -139,7 +140,7 @@ class Bringer:
             self.mover.allow(LEAST_SECONDS)
             self._sure = False
         ended: SimpleQueue[Future[tuple[Expected, Brought]]] = SimpleQueue()
-        for entry in sorted(todo, key=lambda entry: entry.size):
+        for entry in todo:  # in the order of the ranges: what is most urgent is first in each lane
             self._start(entry, todo[entry], looker).add_done_callback(ended.put)
         left, told_at = len(todo), time.monotonic()
         while left:

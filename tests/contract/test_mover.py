@@ -255,6 +255,51 @@ def test_an_upload_of_ours_in_other_parts_is_given_up(place: Place) -> None:
     assert (place.unfinished("again"), place.marks()) == ({}, [])
 
 
+class Killed(BaseException):
+    """The process is gone: nothing of it goes on."""
+
+
+def killed_after(place: Place, last: int) -> Any:
+    """The destination answers so many requests, and nobody hears the last answer, or sends another request."""
+    store, send, sent = place.stores[1], FastObjectStore.send, list[str]()
+
+    def counted(own: FastObjectStore, method: str, *what: Any, **more: Any) -> Any:
+        if len(sent) == last:
+            raise Killed
+        answer = send(own, method, *what, **more)
+        if own is store:
+            sent.append(method)
+            if len(sent) == last:
+                raise Killed
+        return answer
+
+    return mock.patch.object(FastObjectStore, "send", counted)
+
+
+def test_4_killed_after_any_request_nothing_is_half_visible_and_the_next_pass_leaves_no_parts(place: Place) -> None:
+    """Between the begin of an upload and its mark it can't be known for ours: it stays, and holds no bytes."""
+    data = os.urandom(5 * MIB + 1)
+    etag, source = place.upload("victim", data, 5 * MIB, 1), f"s3://{place.source}/victim"
+    first_part = mock.patch.object(Mover, "_first_part", lambda *_: 5 * MIB)
+    with first_part, mock.patch.object(mover, "PARTS_AT_ONCE", 1):
+        for last in range(1, 20):
+            key = f"killed-{last}"
+            one = place.mover()
+            try:
+                with killed_after(place, last):
+                    one.bring(source, f"s3://{place.mirror}/{key}", len(data))
+                break
+            except Killed:
+                seen = place.client.list_objects_v2(Bucket=place.mirror, Prefix=key).get("Contents", ())
+                assert [found["ETag"].strip('"') for found in seen if found["Key"] == key] in ([], [etag])
+            another = place.mover()
+            assert another.bring(source, f"s3://{place.mirror}/{key}", len(data)).etag == etag
+            assert all(parts == [] for parts in place.unfinished(key).values()) and len(place.unfinished(key)) <= 1
+            another.close()
+    assert 5 < last < 19, "every request had its turn"
+    assert len(place.marks()) <= 1, "of the one that was killed when it had taken the upload's end for done"
+
+
 @pytest.mark.parametrize("within", [False, True])
 def test_23_a_source_that_is_overwritten_while_it_is_read_leaves_no_mixture(place: Place, within: bool) -> None:
     key, old, new = f"changed-{within}", os.urandom(11 * MIB), os.urandom(11 * MIB)

@@ -16,6 +16,8 @@ from core.errors import Archived, Denied, Full, NotFound, RemoteFailure, Unreach
 from core.types import ObjectInfo
 from deployment.config_sections import StoreCredentials
 from deployment.reader import Secret
+from graveler.metarange import read_metarange
+from graveler.ranges import read_range
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, Repository, Run
 from tests.fakes import FakeMover
@@ -74,6 +76,51 @@ def test_the_order_is_objects_then_range_then_metarange(lake: Deployment) -> Non
     kinds = ["metadata" if "/_lakefs/" in uri else "object" for uri in ours]
     assert kinds == ["object", "object", "metadata", "metadata"]
     assert ours[-1] == f"{NAMESPACE}/_lakefs/{lake.lake.repository.commits[head].metarange_id}"
+
+
+def test_39_a_first_copy_takes_each_object_once_heads_first_and_nothing_before_what_it_names(lake: Deployment) -> None:
+    """Scenario 39, with 60 objects in 30 commits. Somebody watches each write."""
+    for number in range(30):
+        head = lake.lake.commit(files={f"f{number % 7}": b"%d" % number, f"g{number:02}": b"x"})
+    metaranges = {commit.metarange_id for commit in lake.lake.repository.commits.values()}
+    put, early = lake.eu_store.put, list[str]()
+
+    def watched(uri: str, data: bytes) -> None:
+        file = uri.rpartition("/")[2]
+        if file in metaranges:
+            named = [f"_lakefs/{ref.id}" for ref in read_metarange(data)]
+        else:
+            named = [entry.address for entry in read_range(data)] if "/_lakefs/" in uri else []
+        early.extend(one for one in named if f"{NAMESPACE}/{one}" not in lake.eu_store.objects)
+        put(uri, data)
+
+    with mock.patch.object(lake.eu_store, "put", watched):
+        lake.work()
+    assert (lake.head(), lake.torn(), early) == (head, [], [])
+    brought = [uri.removeprefix(f"{NAMESPACE}/") for uri in mover(lake).brought]
+    assert len(brought) == len(set(brought)) == 60
+    of_head = {entry.address for entry in lake.lake.trees[head].values()}
+    assert set(brought[: len(of_head)]) == of_head
+
+
+def test_40_what_is_asked_for_follows_the_change_and_not_the_repository(lake: Deployment) -> None:
+    """Scenario 40, with ten changes in 100 and in 500 objects."""
+    asked: list[tuple[int, int]] = []
+    for size in (100, 500):
+        lake.lake.commit(files={f"f{n:03}": b"%d" % size for n in range(size)})
+        lake.work()
+        head = lake.lake.commit(files={f"f{n:03}": b"changed in %d" % size for n in range(10)})
+        get, put = lake.us_store.get, lake.eu_store.put
+        with (
+            mock.patch.object(lake.us_store, "get", side_effect=get) as gets,
+            mock.patch.object(lake.eu_store, "put", side_effect=put) as puts,
+        ):
+            lake.work()
+        assert lake.head() == head
+        written = [call.args[0] for call in puts.call_args_list if "/_lakemirror/" not in call.args[0]]
+        asked.append((gets.call_count, len(written)))
+    assert asked[0] == asked[1]
+    assert all(number <= 10 + 10 for number in asked[0])
 
 
 def test_what_changes_little_is_brought_by_the_worker_itself(lake: Deployment) -> None:
