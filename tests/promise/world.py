@@ -51,6 +51,7 @@ from spark_jobs.check.ranges import KeptRanges
 from spark_jobs.check.settings import Bring, CheckSettings, StoreLocation
 from tests.fakes import BulkStandIn, FakeRepository, id_of
 from tests.mirrors.harness import NAMESPACE, Deployment, age_roots, told_from_cache
+from tests.promise.brings import bring_all, bring_some
 from tests.promise.carrier import Carrier
 from tests.promise.holds import ask_for_merge, set_policy
 from tests.promise.hours import HOURS
@@ -799,6 +800,8 @@ ACTIONS: dict[str, Action] = {
     "leave_rotten": Action(15, World.leave_rotten),
     "set_imported": Action(6, World.set_imported),
     "set_replication": Action(25, World.set_replication),
+    "bring_some": Action(25, bring_some),
+    "bring_all": Action(10, bring_all),
     "set_tags": Action(8, World.set_tags),
     "select": Action(15, World.select),
     "give_waiver": Action(15, World.give_waiver),
