@@ -75,19 +75,19 @@ def promote(lease: Lease) -> DutyOutcome:
         with failed.of(mirror, f"branch {row.name}"):
             look_for_uncommitted(mirror, row, lakefs, lease)
     if moved:
-        _note_standing(mirror, lease)
+        _note_standing(mirror, lease, moved=True)
         duties.wake(MirrorDuty.MANAGE, mirror.pk)  # which writes the certificates
     forget_old_intents(mirror)
     failed.tell()
     return DutyOutcome(f"{moved} branches moved, {len(heads)} at the destination")
 
 
-def _note_standing(mirror: Mirror, lease: Lease) -> None:
+def _note_standing(mirror: Mirror, lease: Lease, *, moved: bool = False) -> None:
     """How late and how far behind it is: before anything moves, and after."""
     places = positions_of(mirror)
     pending = first_pending(mirror, places)
     note_breaches(mirror, places, pending, lease)
-    note_measures(mirror, list(pending.values()), lease)
+    note_measures(mirror, list(pending.values()), lease, moved=moved)
 
 
 def _is_going(mirror: Mirror, heads: dict[str, str]) -> bool:

@@ -33,13 +33,16 @@ SETTLED_AFTER = timedelta(minutes=2)
 """What happened in a time is written down by then: longer than a transaction and a call."""
 MISSING_EVERY = timedelta(seconds=30)
 """What is missing is counted no more often: there may be millions of things."""
+COUNTED_EVERY = timedelta(seconds=10)
+"""Promotions and runs are counted no more often, but when something has moved."""
 CLEANED = 100
 NO_NEWS = (*MOVED_BY_OTHERS, Why.WRITTEN, Why.UNDONE, Why.REPAIRED)
 """Moves by which no commit became mirrored."""
 
 
-def note_measures(mirror: Mirror, pending: Sequence[Pending], lease: Lease) -> None:
-    """Write down how late a mirror is, and what happened since the last time. `pending`: each branch's first commit."""
+def note_measures(mirror: Mirror, pending: Sequence[Pending], lease: Lease, *, moved: bool = False) -> None:
+    """Write down how late a mirror is, and what happened since the last time. `pending`: each branch's first commit;
+    `moved`: something has moved in this very round."""
     if mirror.state == Mirror.State.DELETING:
         return
     now = clock.now()
@@ -47,11 +50,22 @@ def note_measures(mirror: Mirror, pending: Sequence[Pending], lease: Lease) -> N
     if len(known) < len(KEPT):
         _begin_and_clean(mirror, now, lease)
     read_at = known.get(SHORT)
-    most = _most(mirror, pending, now, counting=read_at is None or now - read_at > MISSING_EVERY)
+    changes = _read(_most(mirror, pending, now, counting=_has_passed(MISSING_EVERY, read_at, now)), now)
+    rows = mirror.measures.filter(settled=False)
+    if moved or _has_passed(COUNTED_EVERY, read_at, now):
+        changes |= {**_counted(), "settled": _is_over(now)}
+    else:
+        rows = rows.filter(_running(now))
     with transaction.atomic():
-        rows = mirror.measures.filter(settled=False)
         _lock(rows)
-        rows.update(**_counted(), **_read(most, now), settled=_is_over(now))
+        rows.update(**changes)
+
+
+def _has_passed(every: timedelta, read_at: datetime | None, now: datetime) -> bool:
+    """Whether another such while has begun since the last reading, by the clock: readings may come every second."""
+    if read_at is None:
+        return True
+    return read_at.timestamp() // every.total_seconds() != now.timestamp() // every.total_seconds()
 
 
 def note_checked(mirror: Mirror, objects: int, size: int, *, new_objects: int = 0, new_size: int = 0) -> None:

@@ -138,7 +138,34 @@ def test_what_is_missing_is_counted_twice_a_minute_at_most(mirror: Mirror, lease
     assert hour(mirror).missing == 3
 
 
+def test_nor_less_often_where_readings_come_every_second(mirror: Mirror, lease: Lease, time: Time) -> None:
+    note(mirror, lease, [])
+    known = {"kind": "object", "holder_id": "r", "reason": "missing", "first_seen": NOON, "look_at": NOON}
+    Blocker.objects.create(mirror=mirror, key="k", address="k", **known)
+    for _ in range(31):
+        time.pass_(seconds=1)
+        note(mirror, lease, [])
+    assert hour(mirror).missing == 1
+
+
 # --- what is counted --------------------------------------------------------------------------------------------------
+
+
+def test_promotions_are_counted_at_once_when_something_moved_and_else_every_ten_seconds(
+    mirror: Mirror, lease: Lease, time: Time
+) -> None:
+    note(mirror, lease, [])
+    time.pass_(seconds=1)
+    moved(mirror, "a", clock.now())
+    note(mirror, lease, [])
+    assert hour(mirror).promoted == 0
+    note_measures(mirror, [], lease, moved=True)
+    assert hour(mirror).promoted == 1
+    moved(mirror, "b", clock.now())
+    for _ in range(10):
+        time.pass_(seconds=1)
+        note(mirror, lease, [])
+    assert hour(mirror).promoted == 2
 
 
 def moved(mirror: Mirror, commit: str, at: datetime, why: str = Why.ADVANCED, **more: bool) -> None:
