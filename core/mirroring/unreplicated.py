@@ -140,5 +140,5 @@ def _by(authors: Mapping[str, int]) -> str:
     """The most frequent ones by name."""
     named = [who or "unknown" for who, _ in Counter(authors).most_common(NAMED_AUTHORS)]
     more = len(authors) - len(named)
-    others = f" and {count(more, 'other')}" if more else ""
-    return ", ".join(named) + others
+    *first, last = [*named, count(more, "other")] if more else named
+    return f"{', '.join(first)} and {last}" if first else last

@@ -17,7 +17,7 @@ from notifications.conditions.observation import Observation, Trouble
 
 
 def look_at_held(seen: Observation, readings: Sequence[MirrorStatus], now: datetime) -> None:
-    """Those of the last day, at mirrors that hold merges."""
+    """Those of the last day, at mirrors that hold merges; where that was ended nobody has to act any more."""
     mirrors = [reading.mirror for reading in readings if reading.mirror.hold]
     found = ungated_now(mirrors, now)
     for mirror in mirrors:
@@ -25,6 +25,9 @@ def look_at_held(seen: Observation, readings: Sequence[MirrorStatus], now: datet
         if rows := found[mirror.pk]:
             told = _words(mirror, rows)
             seen.troubles.append(_trouble(mirror, rows, told))
+        seen.standings[_subject(mirror)] = Standing(told, mirror=mirror.pk)
+    for mirror in (reading.mirror for reading in readings if not reading.mirror.hold):
+        told = f"No merges into branches of {mirror.source.name} are held for {mirror.name}."
         seen.standings[_subject(mirror)] = Standing(told, mirror=mirror.pk)
 
 
@@ -49,4 +52,5 @@ def _trouble(mirror: Mirror, rows: Sequence[HeldMerge], told: str) -> Trouble:
         remedy=kind.remedy,
         region=mirror.region,
         mirror=mirror.pk,
+        labels=mirror.labels,
     )

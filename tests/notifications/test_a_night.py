@@ -18,12 +18,13 @@ from jobs.lease import LEASE_SECONDS
 from jobs.models import Duty
 from notifications import delivery
 from notifications.models import Channel, Delivery
+from rbac.models import User
 from tests.api import Api
 from tests.mirrors.harness import Deployment
 from tests.notifications.apprise_receiver import AppriseReceiver, apprise_receiver
 from tests.notifications.mail_server import MailServer, mail_server
 from tests.notifications.night import Night, pass_time
-from tests.notifications.receiver import SECRET, Receiver
+from tests.notifications.receiver import SECRET, Receiver, receiver
 from tests.notifications.rounds import Rounds, seen
 from tests.notifications.test_channels import CHANNELS
 from tests.notifications.test_delivery import DAMAGED
@@ -31,19 +32,29 @@ from tests.notifications.test_delivery import DAMAGED
 pytestmark = pytest.mark.django_db
 SITE = "https://lakemirror.example.com"
 OUTSIDE = "outside of its hours; 0 messages waiting"
+CRITICAL, OF_FILES = {"least_severity": "critical"}, ["mirror-blocked", "mirror-damaged"]
+KEY, LABELLED, UNLABELLED = "Access key", "lake-second", ("lake-eu", "lake · main")
 REGION, REPLICATION = "lakeFS of eu-west-1", "Replication us-east-1 → eu-west-1"
 NIGHT = [
+    ("opened", "key-expiring", KEY),
     ("opened", "region-down", REGION),
     ("opened", "export-failed", "lake · main"),
+    ("closed", "key-expiring", KEY),
+    ("opened", "audit-broken", "Audit"),
     ("closed", "region-down", REGION),
     ("opened", "replication-stopped", REPLICATION),
+    ("closed", "audit-broken", "Audit"),
     ("closed", "export-failed", "lake · main"),
     ("opened", "region-down", REGION),
     ("closed", "region-down", REGION),
     ("closed", "replication-stopped", REPLICATION),
+    ("opened", "mirror-paused-too-long", LABELLED),
     ("opened", "mirror-blocked", "lake-eu"),
+    ("opened", "head-ungated", LABELLED),
+    ("closed", "mirror-paused-too-long", LABELLED),
     ("closed", "mirror-blocked", "lake-eu"),
     ("opened", "mirror-damaged", "lake-eu"),
+    ("closed", "head-ungated", LABELLED),
     ("closed", "mirror-damaged", "lake-eu"),
 ]
 SENTENCES = {
@@ -51,6 +62,10 @@ SENTENCES = {
     "export-failed": "12 tasks failed: access denied",
     "replication-stopped": "have not arrived in eu-west-1: 2 mirrors wait.",
     "mirror-blocked": "object x of ",
+    "key-expiring": " (nightly) expires in ",
+    "audit-broken": "The audit chain is broken: event 1 ",
+    "mirror-paused-too-long": "lake-second was paused by olga until ",
+    "head-ungated": ", which nobody asked to have in eu-west-1 first; 1 such head in the last day.",
     "mirror-damaged": "Damaged: 1 file that was complete before is missing or wrong in eu-west-1 now (a).",
 }
 ENDINGS = {
@@ -58,6 +73,10 @@ ENDINGS = {
     "export-failed": "Exported: The destination has matched main",
     "replication-stopped": "Objects written to us-east-1 arrive in eu-west-1.",
     "mirror-blocked": "Damaged: 1 file",
+    "key-expiring": "Another key has taken the place of ",
+    "audit-broken": "The audit chain is whole.",
+    "mirror-paused-too-long": "Up to date: main is up to date",
+    "head-ungated": "No head of lake came without a release in the last day.",
     "mirror-damaged": "Up to date: main is up to date",
 }
 PAGES = {
@@ -65,31 +84,37 @@ PAGES = {
     "replication-stopped": "/mirrors/?from=us-east-1&region=eu-west-1",
     "mirror-blocked": "/mirrors/lake-eu/backlog/",
     "mirror-damaged": "/mirrors/lake-eu/backlog/",
+    "audit-broken": "/audit/",
+    "mirror-paused-too-long": "/mirrors/lake-second/",
+    "head-ungated": "/mirrors/lake-second/held/",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Everybody:
-    """Who is told: `pager` of everything, `chat` of what is critical, `office` of the region's, in its hours."""
+    """Who is told: `pager` of everything, `chat` of damaged files, `office` of the region's, in its hours, `sales`
+    of the mirrors of the sales team."""
 
     pager: Receiver
     chat: AppriseReceiver
     office: MailServer
+    sales: Receiver
 
 
 @pytest.fixture
 def told(admin: Api, there: Receiver) -> Iterator[Everybody]:
     """A channel of each kind, each with another rule."""
-    with apprise_receiver() as chat, mail_server() as (office, port):
+    with apprise_receiver() as chat, mail_server() as (office, port), receiver() as sales:
         server = {"host": "127.0.0.1", "port": port, "security": "none"}
         server |= {"sender": "lm@example.com", "recipients": ["office@example.com"]}
         for channel in (
             {"name": "pager", "url": f"{there.url}/hook", "signing_secret": SECRET},
-            {"name": "chat", "kind": "apprise", "url": chat.apprise_url, "least_severity": "critical"},
+            {"name": "chat", "kind": "apprise", "url": chat.apprise_url, "kinds": OF_FILES} | CRITICAL,
             {"name": "office", "kind": "mail", "mail": server, "regions": ["eu-*"], "hours": hours()},
+            {"name": "sales", "url": f"{sales.url}/hook", "signing_secret": SECRET, "labels": ["team=s*"]},
         ):
             assert admin.call("POST", CHANNELS, channel)[0] == 201
-        yield Everybody(there, chat, office)
+        yield Everybody(there, chat, office, sales)
 
 
 def morning() -> datetime:
@@ -109,18 +134,22 @@ def hours() -> dict[str, Any]:
 
 def play(night: Night, head: str) -> None:
     """What happens, in order. The region goes down once more while replication has stopped."""
+    night.key_nears_its_end()
     night.turn()
     night.lakefs_goes_down()
     night.lm.lake.commit(files={"c": b"3"})
     night.turn()
     night.export_fails()
+    night.key_is_replaced()
     night.turn(2)
     night.lakefs_comes_back()
+    night.audit_is_changed("nothing of the kind")
     night.export_is_tried_again()
     night.turn()
     night.replicates = False
     night.lm.lake.commit(files={"d": b"4"})
     night.turn(2)
+    night.audit_is_changed("")
     night.export_succeeds()
     night.lakefs_goes_down()
     night.turn(2)
@@ -129,22 +158,26 @@ def play(night: Night, head: str) -> None:
     night.replicates = True
     night.turn(2)
     night.commit_that_lacks("x")
+    night.pauses(59.0)
     night.turn(3)
-    night.bring_back()
+    night.nobody_needs("x")
+    night.resumes()
     night.turn()
     night.lose_what_was_there(head, "a")
+    night.a_head_comes_without_asking(head)
     night.turn(2)
     night.bring_back()
+    night.that_head_is_of_yesterday()
     night.turn(2)
 
 
 def test_in_a_night_each_cause_is_told_once_and_once_that_it_is_over(
-    lm: Deployment, head: str, told: Everybody, olga: Client, tell: Any
+    lm: Deployment, head: str, told: Everybody, owner: User, olga: Client, tell: Any
 ) -> None:
     tell(site_url=SITE)
-    night = Night(lm)
+    night = Night(lm, owner)
     play(night, head)
-    assert [(one["event"], one["alert"]["kind"], one["alert"]["name"]) for one in told.pager.taken] == NIGHT
+    assert [(one["event"], one["alert"]["kind"], name_of(one)) for one in told.pager.taken] == NIGHT
     assert not told.pager.wrong and len(set(told.pager.ids)) == len(NIGHT)
     alerts = {one["alert"]["id"]: one["alert"] for one in told.pager.taken}
     assert len(alerts) == len(NIGHT) / 2 and not {one["cause"] for one in alerts.values()} - {None}
@@ -153,11 +186,18 @@ def test_in_a_night_each_cause_is_told_once_and_once_that_it_is_over(
     for url in {alert["url"] for alert in alerts.values()}:
         assert olga.get(url.removeprefix(SITE)).status_code == 200
     check_chat(told)
+    check_sales(told)
     assert not told.office.taken
     for said in in_the_morning(night):
-        assert said in ("0 sent", "5 sent")
+        assert said in ("0 sent", "9 sent")
     check_office(told)
-    assert not Delivery.objects.waiting() and night.send() == ["0 sent", "0 sent", OUTSIDE]
+    assert not Delivery.objects.waiting() and night.send() == ["0 sent", "0 sent", OUTSIDE, "0 sent"]
+
+
+def name_of(message: dict[str, Any]) -> str:
+    """Whom it is about; of a key without its id."""
+    name = str(message["alert"]["name"])
+    return KEY if name.startswith(f"{KEY} ") else name
 
 
 def check(message: dict[str, Any]) -> None:
@@ -171,18 +211,29 @@ def check(message: dict[str, Any]) -> None:
         assert alert["now"] is None and alert["remedy"], alert
     assert alert["url"] == SITE + PAGES.get(kind, alert["url"].removeprefix(SITE))
     since, at = datetime.fromisoformat(alert["since"]), datetime.fromisoformat(message["at"])
+    if kind == "key-expiring":
+        return
     lasted, critical = (at - since).total_seconds(), alert["severity"] == "critical"
     assert (0 if critical else 60) <= lasted < (1200 if closed else 120), (kind, lasted)
 
 
 def check_chat(told: Everybody) -> None:
-    """It hears of what is critical, and of nothing else."""
+    """It hears of what is critical of the kinds that it asked for, and of nothing else."""
     opened, closed = told.chat.taken
     title = "lake-eu: Mirror damaged"
     assert (opened["title"], opened["type"]) == (f"[demo] {title}", "failure")
     assert (closed["title"], closed["type"]) == (f"[demo] Over: {title}", "info")
-    for text, event in ((opened["message"], "opened"), (closed["message"], "closed")):
-        says_all(text, next(one for one in told.pager.taken if is_of(one, event, "mirror-damaged")))
+    messages = [one for one in told.pager.taken if one["alert"]["kind"] == "mirror-damaged"]
+    for heard, message in zip(told.chat.taken, messages, strict=True):
+        says_all(heard["message"], message)
+
+
+def check_sales(told: Everybody) -> None:
+    """It hears of the team's own mirror, and of what concerns more than one; of no other mirror or export."""
+    heard = [one for one in told.pager.taken if one["alert"]["name"] not in UNLABELLED]
+    assert told.sales.taken == [one | {"id": sent["id"]} for one, sent in zip(heard, told.sales.taken, strict=True)]
+    labelled = [one["alert"] for one in heard if one["alert"]["labels"]]
+    assert len(labelled) == 4 and {(one["name"], one["labels"]["team"]) for one in labelled} == {(LABELLED, "sales")}
 
 
 def check_office(told: Everybody) -> None:
@@ -197,10 +248,6 @@ def check_office(told: Everybody) -> None:
             says_all(text, message)
 
 
-def is_of(message: dict[str, Any], event: str, kind: str) -> bool:
-    return (message["event"], message["alert"]["kind"]) == (event, kind)
-
-
 def says_all(text: str, message: dict[str, Any]) -> None:
     """To a person the same is told: the sentence, since when, the page, and how things stand when it is over."""
     alert = message["alert"]
@@ -213,7 +260,7 @@ def says_all(text: str, message: dict[str, Any]) -> None:
 
 def in_the_morning(night: Night) -> list[str]:
     """The office opens; what each channel says in two rounds."""
-    assert night.send()[-1] == "outside of its hours; 10 messages waiting"
+    assert night.send()[2] == "outside of its hours; 18 messages waiting"
     opens = morning() + timedelta(minutes=1)
     with mock.patch("db.clock.now", lambda: opens):
         return night.send() + night.send()
