@@ -20,6 +20,8 @@ MOST_COPIES = 8
 USUAL_SECONDS, LEAST_SECONDS, MOST_SECONDS = 45, 1, 600
 MOST_HELD = 64
 """So many merges are held at once; one more is refused at once."""
+MOST_HELD_OF_ONE = 48
+"""So many of them may be of one repository, so that its merges never keep those of all others from being held."""
 HOOK_TIMEOUT = 60
 """lakeFS's own time-out of a hook, in seconds, where the action file names none."""
 MARGIN = 5

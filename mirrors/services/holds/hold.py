@@ -19,6 +19,7 @@ from django.db import connections
 from core.errors import Throttled
 from core.holding import (
     MOST_HELD,
+    MOST_HELD_OF_ONE,
     Arrival,
     HoldPolicy,
     WhenLate,
@@ -71,19 +72,24 @@ class Answer:
 
 
 @contextmanager
-def slot() -> Iterator[None]:
+def slot(source: Repository) -> Iterator[None]:
     """One of the threads that may wait here, and one of the merges that may be held in all processes together. Raises
     Throttled at once when there is none."""
-    full = Throttled(f"{MOST_HELD} merges are held already: merge again in a moment", retry_after=5)
     if not _slots.acquire(blocking=False):
-        raise full
+        raise _full(MOST_HELD)
     try:
         held = HeldMerge.objects.filter(state=HeldMerge.State.HELD, until__gt=clock.now())
         if held.count() >= MOST_HELD:
-            raise full
+            raise _full(MOST_HELD)
+        if held.filter(repository=source).count() >= MOST_HELD_OF_ONE:
+            raise _full(MOST_HELD_OF_ONE, f" of {source.name}")
         yield
     finally:
         _slots.release()
+
+
+def _full(number: int, whose: str = "") -> Throttled:
+    return Throttled(f"{number} merges{whose} are held already: merge again in a moment", retry_after=5)
 
 
 def merge_hold(question: Question) -> Answer:
@@ -92,12 +98,14 @@ def merge_hold(question: Question) -> Answer:
     Raises Throttled when too many are held. Whatever is not proven is refused: no mirror that holds the branch, fewer
     regions than wanted, a row that is gone.
     """
-    with slot():
-        began = time.monotonic()
-        source = Repository.objects.filter(region=question.region, name=question.repository).first()
-        mirrors = holding(source, question.branch) if source else []
+    began = time.monotonic()
+    source = Repository.objects.filter(region=question.region, name=question.repository).first()
+    if source is None:
+        return _nobody(question)
+    with slot(source):
+        mirrors = holding(source, question.branch)
         policies = [policy for one in mirrors if (policy := policy_for(one.hold, question.branch))]
-        if source is None or not policies:
+        if not policies:
             return _nobody(question)
         policy = strictest(policies)
         wanted = max(policy.copies, question.copies)

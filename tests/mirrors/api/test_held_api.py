@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from core.holding import parse_policies, policies_of
+from core.errors import Throttled
+from core.holding import MOST_HELD_OF_ONE, parse_policies, policies_of
 from core.notifications.kinds import AlertKind
 from db import clock
-from mirrors.models import HeldMerge, Mirror
+from mirrors.models import HeldMerge, Mirror, Repository
 from mirrors.queries.certificates import describe, descriptor_bytes, parse_descriptor
+from mirrors.services.holds.hold import slot
 from notifications.conditions import observe
 from rbac.models import User
 from tests.api import MIRRORS, Api
@@ -150,3 +152,14 @@ def test_metrics_count_them(lm: Deployment, owner: User) -> None:
     assert "# TYPE lakemirror_hold_seconds histogram" in told
     assert f'lakemirror_hold_seconds_bucket{{{where},le="5"}} 1' in told
     assert f"lakemirror_hold_seconds_count{{{where}}} 2.0" in told
+
+
+def test_the_merges_of_one_repository_never_keep_those_of_others_from_being_held(lm: Deployment) -> None:
+    source, later = Mirror.objects.get().source, clock.now() + timedelta(minutes=1)
+    other = Repository.objects.create(region="us-east-1", name="other", storage_namespace="s3://src/o", creation_date=1)
+    for number in range(MOST_HELD_OF_ONE):
+        a_hold(state="held", commit_id=f"{number:064x}", until=later, ended_at=None)
+    with pytest.raises(Throttled, match="48 merges of lake are held already"), slot(source):
+        pass
+    with slot(other):
+        pass
