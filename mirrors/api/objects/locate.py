@@ -68,7 +68,8 @@ class Locate(APIView):
     @answers("Locate an object", 200, LocatedAnswer, query=[*ASKED, WHERE], fails=[409, 502], also=(307, None))
     def get(self, request: Request, repository: str) -> Response:
         """An address by which the object can be read for a while, in a region that has it now. Needs fs:ReadObject on
-        repository/{repository}/object/{path}."""
+        repository/{repository}/object/{path}; of an imported object also fs:ImportFromStorage on namespace/{its own
+        address}."""
         given = request.query_params
         path = given.get("path", "")
         rbac.require(request.user, ("fs:ReadObject", object_arn(repository, path)))

@@ -12,7 +12,7 @@ from typing import Any
 
 from audit.verbs import Verb
 from core.access.mirror_rights import READ
-from core.access.policies import object_arn, repository_arn
+from core.access.policies import namespace_arn, object_arn, repository_arn
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
 from core.locating import USUAL_SECONDS, Located, Tried, check_question, turn_of
 from core.text.phrases import SHORT_ID
@@ -57,6 +57,8 @@ def object_locate(
     """An address, good for `seconds`, by which an object can be read now; it is written down who asked, never the
     address. By order: the preferred region, this deployment's own, one where a check has found it, any other.
 
+    An imported object, whose address is anybody's choice, is given to who may import from there alone.
+
     Raises Denied; Invalid; NotFound: no mirror is of such a repository, or it has no such ref, or that no such path;
     Conflict: only an archive has it, or there is only another commit's object at that path; Unreachable: nobody who has
     it, or could tell what the ref names, can be asked.
@@ -67,6 +69,9 @@ def object_locate(
     if prefer and prefer not in region_settings.names():
         raise Invalid(f"prefer: there is no region '{prefer[:80]}'", field="prefer")
     wanted = _wanted(actor, repository, source_region, ref, path)
+    if wanted.named.full:
+        # Whoever may stage an entry names any address, and it would be read by LakeMirror's key.
+        rbac.require(actor, ("fs:ImportFromStorage", namespace_arn(wanted.named.address)))
     located = _read_at(wanted, actor, prefer, seconds)
     after = {"ref": ref, "commit": located.commit, "path": path, "region": located.region}
     rbac.audit(actor=actor, right=right, verb=Verb.LOCATE, subject=f"repository/{repository}", after=after)

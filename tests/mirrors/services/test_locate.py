@@ -13,7 +13,7 @@ import pytest
 
 from audit.models import AuditEvent
 from core.access.documents import Document, allow, policy_document
-from core.access.policies import object_arn, repository_arn
+from core.access.policies import namespace_arn, object_arn, repository_arn
 from core.errors import Denied, Unreachable
 from core.types import ObjectInfo
 from mirrors.models import Coverage, Mirror, MirrorBranch
@@ -209,6 +209,24 @@ def test_an_imported_object_is_read_where_it_lies(lm: Deployment, owner: User) -
 
 
 # --- to whom ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_imported_object_is_given_to_who_may_import_from_there(lm: Deployment) -> None:
+    """Whoever may stage an entry names any address: LakeMirror's key would read it for them."""
+    lm.us_store.put("s3://elsewhere/raw", b"raw")
+    lm.lake.link("raw", "s3://elsewhere/raw", b"raw")
+    lm.arrive()
+    lm.work()
+    reader = allowed_to("rita", allow(["fs:ReadObject"], object_arn("lake", "*")))
+    status, answer = asked(reader, path="raw")
+    assert (status, "fs:ImportFromStorage" in answer["message"]) == (403, True), answer
+    assert "namespace/s3://elsewhere/raw" in answer["message"]
+    importer = allowed_to(
+        "ira",
+        allow(["fs:ReadObject"], object_arn("lake", "*")),
+        allow(["fs:ImportFromStorage"], namespace_arn("s3://elsewhere/*")),
+    )
+    assert asked(importer, path="raw")[0] == 200
 
 
 def test_the_right_is_on_the_object(lm: Deployment, first: str) -> None:
