@@ -90,7 +90,7 @@ def _make(request: HttpRequest, form: MirrorForm) -> HttpResponse:
         mirrors.check_creation(actor=request.user, **form.creation)
         summary = preflight(actor=request.user, plan=form.plan, writing=True)
         if summary.failed and "anyway" not in request.POST:
-            return _show(request, form, status=409, summary=summary, failing=summary.failed)
+            return _show(request, form, status=409, summary=summary, failing=summary.failed, check_now=True)
         mirror = mirrors.mirror_create(actor=request.user, failed_checks=summary.failed, **form.creation)
     except LakeMirrorError as error:
         form.refuse(error)

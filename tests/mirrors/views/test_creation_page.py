@@ -207,6 +207,7 @@ def test_what_fails_is_asked_about_before_a_mirror_is_created(olga: Client, lm: 
     answer = olga.post(NEW, TYPED)
     page = answer.content.decode()
     assert answer.status_code == 409 and "Create anyway" in page and "check failed" in text(answer)
+    assert re.findall(r'hx-trigger="[^"]*from:#(\S+), load"', page) == ["what", "check"]  # branches and cost; no check
     assert not Mirror.objects.exists()
     assert olga.post(NEW, TYPED | {"anyway": "1"}).status_code == 302
     created = AuditEvent.objects.get(verb="create", subject="mirror/lake-eu")
