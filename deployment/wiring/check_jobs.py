@@ -17,6 +17,7 @@ from deployment.wiring import clients, executors, region_settings
 
 if TYPE_CHECKING:
     from spark_jobs.check.bring import Brings
+    from spark_jobs.check.progress import Lanes
     from spark_jobs.check.settings import Bring, CheckSettings
 
 
@@ -91,6 +92,21 @@ def end_bringing(mirror: Any) -> None:
     with suppress(LakeMirrorError):
         told = limits_file(_bring(mirror, SLICE_SECONDS), ends=True)
         clients.objects(mirror.region).put(f"{mirror.namespace}/{FILE}", told)
+
+
+def copying_progress(mirror: Any, tasks: int, since: float) -> list[Lanes]:
+    """What the first so many tasks of the job at work tell of themselves, of those that have told it since it was made
+    (Unix time)."""
+    from spark_jobs.check.progress import file_of, told_by
+    from spark_jobs.check.settings import TASKS_WANTED
+
+    store = clients.objects(mirror.region)
+    found: list[Lanes] = []
+    for task in range(min(tasks, TASKS_WANTED)):
+        with suppress(LakeMirrorError):
+            told = told_by(store.get(f"{mirror.namespace}/{file_of(task)}"), since)
+            found += [told] if told is not None else []
+    return found
 
 
 def _bring(mirror: Any, slice_seconds: float) -> Bring:

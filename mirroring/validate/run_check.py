@@ -39,7 +39,7 @@ from spark_jobs.tasks import error_of
 MOST_KEYS = 500
 """A check that finds more problems of a range drops none that were known before."""
 FAILED = "failed"
-LIMITS_SECONDS = 1.0
+LIMITS_SECONDS, PROGRESS_SECONDS = 1.0, 3.0
 log = logging.getLogger("lakemirror.checks")
 _CHECKED = [
     "state",
@@ -102,7 +102,11 @@ def _look(writer: CheckWriter, *, small: bool) -> None:
     mirror, work = as_deep(writer.mirror, writer.look), writer.work()
     rows = check_jobs.check_small(mirror, work, writer.write) if small else None
     if rows is None:
-        check_jobs.run_check(mirror, work, writer.write)
+        writer.by_spark_since = time.time()
+        try:
+            check_jobs.run_check(mirror, work, writer.write)
+        finally:
+            writer.progress.end()
         return
     writer.write([row for row in rows if row["kind"] != FAILED])
     for row in rows:
@@ -126,6 +130,7 @@ class CheckWriter:
 
     job = "check"
     had_been_complete: Collection[str] = ()
+    by_spark_since = 0.0
 
     def __init__(self, mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease, *, look: HowDeep) -> None:
         self.mirror, self.lease, self.look, self.depth = mirror, lease, look, look.depth
@@ -138,6 +143,7 @@ class CheckWriter:
         self.unread: Mapping[str, int] = {}
         self.lost = set[tuple[str, str]]()
         self.limits_asked, self.waived = time.monotonic(), waived_addresses(mirror)
+        self.progress_asked = self.limits_asked
         self.progress = RunProgress(self.run)
         for some in chunks(list(self.checks)):
             lost = mirror.blockers.held_by(some).filter(gone_at_source=True).order_by()
@@ -194,6 +200,9 @@ class CheckWriter:
         if self.mirror.brings and time.monotonic() >= self.limits_asked + LIMITS_SECONDS:
             self.limits_asked = time.monotonic()
             follow_limits(self.mirror)
+            if self.by_spark_since and self.limits_asked >= self.progress_asked + PROGRESS_SECONDS:
+                self.progress_asked = self.limits_asked
+                self.progress.look(check_jobs.copying_progress(self.mirror, len(self.checks), self.by_spark_since))
 
     def is_stopped(self) -> bool:
         """Whether somebody had it stopped."""

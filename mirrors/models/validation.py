@@ -175,8 +175,8 @@ class Blocker(models.Model):
 class Run(models.Model):
     """A check's life and progress."""
 
-    SMALL, LARGE = LANES = ("small", "large")
-    """How it brings objects of each kind is told apart."""
+    LANES = ("small", "large")
+    """How it brings objects of each size is told apart."""
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="runs")
     validation = models.ForeignKey("Validation", models.SET_NULL, null=True, related_name="runs")

@@ -46,6 +46,11 @@ class Going:
         """In all lanes together."""
         return sum(lane.in_flight for lane in self.lanes)
 
+    @property
+    def failed(self) -> int:
+        """How many had their turn and were not copied."""
+        return sum(lane.failed for lane in self.lanes)
+
 
 @dataclass(frozen=True, slots=True)
 class Copying:

@@ -26,7 +26,7 @@ from core.mirroring.object_check import Reason, What
 from core.types import ObjectInfo
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.presence import Expected, Looker
-from spark_jobs.check.progress import Progress, is_large
+from spark_jobs.check.progress import LARGE, Progress, lane_of
 from spark_jobs.check.ranges import OpenedRange
 from spark_jobs.check.settings import CheckSettings, is_one_store, place_of, store_at
 
@@ -114,6 +114,10 @@ class Bringer:
         """Brings no more than that per second from now on; 0: any number."""
         self.mover.pace(bytes_per_second, objects_per_second)
 
+    def tell(self, uri: str, made_at: float) -> None:
+        """Writes there how far it is. Raises Unbrought."""
+        self.mover.write(uri, self._progress.file(made_at))
+
     def stop(self) -> None:
         """Begins nothing more: all that is left is late."""
         self.late = True
@@ -158,7 +162,7 @@ class Bringer:
         return self._known[entry]
 
     def _start(self, entry: Expected, proof: Proof, looker: Looker) -> Future[tuple[Expected, Brought]]:
-        return self._lanes.submit(lambda: self._counted(entry, proof, looker), large=is_large(entry.size))
+        return self._lanes.submit(lambda: self._counted(entry, proof, looker), large=lane_of(entry.size) == LARGE)
 
     def _counted(self, entry: Expected, proof: Proof, looker: Looker) -> tuple[Expected, Brought]:
         self._progress.begin(entry.size)

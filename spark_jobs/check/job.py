@@ -53,7 +53,7 @@ CHECK_COLUMNS = pa.schema(
         ("min_key", pa.binary()),
         ("max_key", pa.binary()),
         ("looked", pa.binary()),
-        ("large", pa.bool_()),
+        ("lane", pa.string()),
         *((count, pa.int64()) for count in COUNTS),
     ]
 )
@@ -68,7 +68,7 @@ objects were not covered by a base, of `new_bytes` bytes. `min_key` and
 it, in UTF-8) that was not left out on account of a base, be it looked for or barred as imported; ascending, each once,
 as little-endian uint32. A range whose file can't be used has none: b"".
 
-'bringing' (where the check brings what is missing): what has changed in the lane of small or `large` objects since the
+'bringing' (where the check brings what is missing): what has changed in the `lane` of small or large objects since the
 last such row; its COUNTS are those of `progress`. 'left': there was no time to bring all of this range; nothing is said
 of it.
 
@@ -130,19 +130,20 @@ def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> It
     """What a Spark task does with its rows of work. A store that keeps failing ends it with one 'failed' row."""
     work = [(row["range_id"], row["base_ids"] or []) for batch in batches for row in batch.to_pylist()]
     if settings.bring is not None:
-        settings = replace(settings, bring=replace(settings.bring, sure=_is_first_task()))
+        number = _task_number()
+        settings = replace(settings, bring=replace(settings.bring, sure=number == 0, task=number))
     try:
         yield from check_batch(work, settings)
     except LakeMirrorError as error:
         yield _to_batch([failed_row(error, settings.region)])
 
 
-def _is_first_task() -> bool:
-    """Whether this one has what is most urgent of its job; of others that begin late each would prolong the job."""
+def _task_number() -> int:
+    """0: the one that has what is most urgent of its job. Of others that begin late each would prolong the job."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return context is None or context.partitionId() == 0
+    return 0 if context is None else context.partitionId()
 
 
 def load_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

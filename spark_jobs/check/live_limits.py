@@ -1,5 +1,6 @@
 """Limits that somebody changes while a job runs, a pause too: the worker writes them to a file at the destination, at
 which the job's tasks look every few seconds. What a task does not hear of ends with the job, which never goes on long.
+In the same breath a task tells how far it is, by a file of its own.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
+from core.bringing import Unbrought
 from core.errors import LakeMirrorError
 from core.mirroring.content_proof import OWN_FILES
+from spark_jobs.check.progress import file_of
 from spark_jobs.check.settings import Bring, CheckSettings
 
 FILE = f"{OWN_FILES}copying.json"
@@ -24,6 +27,7 @@ class Limited(Protocol):
     """What copies, at a pace, or not any more."""
 
     def pace(self, bytes_per_second: float, objects_per_second: float) -> None: ...
+    def tell(self, uri: str, made_at: float) -> None: ...
     def stop(self) -> None: ...
 
 
@@ -51,12 +55,13 @@ def can_change(old: Bring, new: Bring) -> bool:
 
 @contextmanager
 def following(settings: CheckSettings, store: Reads, bringer: Limited) -> Iterator[None]:
-    """While it lasts what copies heeds limits that were changed since the job was made."""
+    """While it lasts what copies heeds limits that were changed since the job was made, and tells how far it is."""
     bring, ended = settings.bring, threading.Event()
     if bring is None or not bring.made_at:
         yield
         return
-    thread = threading.Thread(target=_follow, args=(bring, settings.uri_of(FILE), store, bringer, ended), daemon=True)
+    args = (bring, settings, store, bringer, ended)
+    thread = threading.Thread(target=_follow, args=args, daemon=True)
     thread.start()
     try:
         yield
@@ -65,10 +70,13 @@ def following(settings: CheckSettings, store: Reads, bringer: Limited) -> Iterat
         thread.join()
 
 
-def _follow(bring: Bring, uri: str, store: Reads, bringer: Limited, ended: threading.Event) -> None:
+def _follow(bring: Bring, settings: CheckSettings, store: Reads, bringer: Limited, ended: threading.Event) -> None:
     heeded = bring.made_at
     while not ended.wait(ASKED_SECONDS):
-        told = _read(store, uri)
+        if bring.task >= 0:
+            with suppress(Unbrought):
+                bringer.tell(settings.uri_of(file_of(bring.task)), bring.made_at)
+        told = _read(store, settings.uri_of(FILE))
         if told and told["at"] > heeded:
             heeded = told["at"]
             bringer.pace(told["bytes_per_second"] / bring.among, told["objects_per_second"] / bring.among)

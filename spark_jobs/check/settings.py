@@ -37,7 +37,7 @@ class Bring:
 
     `sure`: who finds the time up brings something all the same, else a slow start would let nothing be done. `made_at`:
     limits that were changed after that (Unix time) are heeded while the job runs; 0: none. `among`: how many tasks
-    share the limits that are changed so.
+    share the limits that are changed so. `task`: this one's number; -1: there is one alone, whose rows come at once.
     """
 
     until: float
@@ -48,6 +48,7 @@ class Bring:
     sure: bool = True
     made_at: float = 0.0
     among: int = 1
+    task: int = -1
 
     @property
     def most_tasks(self) -> int:

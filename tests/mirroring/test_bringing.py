@@ -20,6 +20,7 @@ from graveler.metarange import read_metarange
 from graveler.ranges import read_range
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, Repository, Run
+from spark_jobs.check.progress import Progress, file_of
 from tests.fakes import FakeMover
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
@@ -334,6 +335,30 @@ def test_34_a_change_of_the_rate_is_told_to_the_tasks_at_work(lake: Deployment) 
     assert told.pop("at") >= began
     assert told == {"bytes_per_second": 1e7, "objects_per_second": 50.0, "ends": False}
     assert (lake.head(), Run.objects.count()) == (head, 1)
+
+
+def test_what_tasks_at_work_tell_is_shown_while_their_rows_have_not_come(lake: Deployment) -> None:
+    lake.lake.commit(files={f"f{n}": b"x" for n in range(3)})
+    run_check, shown = lake.run_check, list[tuple[int, int]]()
+
+    def at_work(mirror: Mirror, work: Any, on_rows: Any) -> None:
+        told, old = Progress(lambda: 0), Progress(lambda: 0)
+        told.expect([1, 1, 1])
+        told.begin(1)
+        told.end(1, copied=1, copied_bytes=1)
+        old.expect([1] * 9)
+        lake.eu_store.put(f"{NAMESPACE}/{file_of(0)}", told.file(time.time() + 1))
+        lake.eu_store.put(f"{NAMESPACE}/{file_of(1)}", old.file(time.time() - 60))
+        on_rows([])
+        shown.append(Run.objects.order_by("-pk").values_list("lacking", "copied")[0])
+        run_check(mirror, work, on_rows)
+
+    now = mock.patch.multiple("mirroring.validate.run_check", LIMITS_SECONDS=0.0, PROGRESS_SECONDS=0.0)
+    with now, mock.patch("deployment.wiring.check_jobs.run_check", at_work):
+        lake.work()
+    assert shown[0] == (3, 1)
+    assert Run.objects.order_by("pk").values_list("lacking", "copied")[0] == (3, 3)
+    assert Mirror.objects.get().copied == 3
 
 
 def test_a_destination_that_takes_no_file_gets_a_job_by_the_new_limits(lake: Deployment) -> None:

@@ -15,7 +15,7 @@ from mirroring.validate.bringing_progress import RunProgress
 from mirrors.models import Mirror, MirrorDuty, Run
 from rbac import services as rbac
 from rbac.models import User
-from spark_jobs.check.progress import Progress
+from spark_jobs.check.progress import Progress, told_by
 from tests.api import MIRRORS, Api
 from tests.mirrors.harness import Deployment
 from tests.mirrors.page_text import text
@@ -76,6 +76,38 @@ def test_lanes_pace_and_what_is_left_are_told_while_it_goes_on(mirror: Mirror, a
     assert 0 < now["objects_per_second"] <= 0.4
     assert now["bytes_per_second"] > 8 * MIB / 20, "what has passed of an object in flight counts"
     assert (told["copied_objects"], told["copied_bytes"]) == (4, 40)
+
+
+def test_what_tasks_tell_is_shown_and_counted_once_also_if_their_rows_never_come(mirror: Mirror, api: Api) -> None:
+    """Spark hands rows over when a task has ended; one that is ended before that gives none."""
+    run = Run.objects.create(mirror=mirror, job="check", started_at=clock.now())
+    told, tasks = RunProgress(run), [Progress(lambda: 100), Progress(lambda: 50)]
+    for one in tasks:
+        one.expect([10] * 4)
+        for _ in range(3):
+            one.begin(10)
+        one.end(10, copied=1, copied_bytes=10)
+
+    def lanes() -> list[Any]:
+        return [told_by(one.file(1.0), since=0.0) for one in tasks]
+
+    told.look(lanes())
+    run.refresh_from_db()
+    small = run.lanes["small"]
+    assert (small["lacking"], small["begun"] - small["ended"], small["passed_bytes"]) == (8, 4, 150)
+    assert (run.copied, Mirror.objects.get().copied) == (2, 0)
+    tasks[0].end(10, copied=1, copied_bytes=10)
+    told.add(tasks[0].take())
+    tasks[1].end(10, copied=1, copied_bytes=10)
+    told.look(lanes())
+    told.end()
+    run.refresh_from_db()
+    assert (run.copied, run.copied_bytes, Mirror.objects.get().copied, Mirror.objects.get().copied_bytes) == (
+        4,
+        40,
+        4,
+        40,
+    )
 
 
 def test_a_run_whose_worker_is_gone_copies_nothing(mirror: Mirror, api: Api) -> None:
