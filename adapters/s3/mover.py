@@ -113,6 +113,11 @@ class Mover:
         rate = self._rate.per_second
         return max(LEAST_PIECE, int(rate / PIECES_PER_SECOND)) if rate else 0
 
+    def _take_turn(self, size: int) -> None:
+        """Waits for it, if at all: a sleep of no time would hand the processor to the other threads."""
+        if (seconds := self._rate.turn(size)) > 0:
+            time.sleep(seconds)
+
     def allow(self, seconds: float) -> None:
         """There is at least so much time left to begin anything."""
         self._deadline.extend(seconds)
@@ -164,7 +169,7 @@ class Mover:
         """Reads and writes at once, without asking first; None for what is larger than it should be or has parts."""
         url = self._source.url(*split_uri(source))
         with self._small.hold(size, self._deadline):
-            time.sleep(self._rate.turn(size))
+            self._take_turn(size)
             try:
                 answer = self._source.asked("GET", url, f"get {source}", {"range": f"bytes=0-{size}"})
             except Invalid:  # 416: it is empty
@@ -209,7 +214,7 @@ class Mover:
         pieces: list[bytes] = []
         while at < stop:
             end = min(stop, at + (self._step or stop))
-            time.sleep(self._rate.turn(end - at))
+            self._take_turn(end - at)
             pieces.append(self._piece(source, original, (at, end)))
             at = end
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
