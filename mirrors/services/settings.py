@@ -14,6 +14,7 @@ from django.db import transaction
 
 from audit.verbs import Verb
 from core import labels
+from core.access.policies import Right
 from core.bringing import ObjectReplication
 from core.errors import Conflict, Invalid
 from core.mirroring.branch_selection import OnUnselect
@@ -30,7 +31,7 @@ from rbac import services as rbac
 from web.etags import ANYTHING, Seen
 
 COPYING = frozenset({"copying_paused", "copy_workers", "copy_bytes_per_second", "copy_objects_per_second"})
-"""Settings that need no more than the right to run a mirror."""
+"""Settings that are also changed by who may run a mirror, while it copies."""
 Follow = Callable[[Mirror, Mirror], None]
 """What a change entails, in its transaction: the mirror as it was, and as it is."""
 
@@ -42,15 +43,16 @@ def mirror_update(
     changes: Mapping[str, Any],
     on_unselect: OnUnselect = OnUnselect.KEEP,
     seen: Seen = ANYTHING,
+    steers: bool = False,
 ) -> Mirror:
     """Change settings of a mirror, named by their columns; gives it as it is then. What is so already is no change.
 
     A change to `paused` may say with it why, and until when it is meant: `pause_reason`, `paused_until`.
-    `on_unselect` says what becomes of branches that are there, and are `selected` no more by this very change.
+    `on_unselect` says what becomes of branches that are there, and are `selected` no more by this very change. `steers`:
+    by who may run the mirror, of COPYING alone.
     Raises Denied, NotFound (it is being deleted), Stale (not as it was `seen`) and Invalid (no such setting).
     """
-    operates = changes.keys() <= COPYING or ("paused" in changes and changes.keys() <= {"paused", *STATED})
-    right = require_operation(actor, mirror) if operates else require_change(actor, mirror)
+    right = _right(actor, mirror, changes, steers=steers)
     known = {*SETTINGS, *(STATED if changes.get("paused") else ())}
     if unknown := sorted(changes.keys() - known):
         raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
@@ -80,6 +82,12 @@ def mirror_update(
     return new
 
 
+def _right(actor: Any, mirror: Mirror, changes: Mapping[str, Any], *, steers: bool) -> Right:
+    pauses = "paused" in changes and changes.keys() <= {"paused", *STATED}
+    operates = pauses or (steers and changes.keys() <= COPYING)
+    return require_operation(actor, mirror) if operates else require_change(actor, mirror)
+
+
 def copying_update(*, actor: Any, mirror: Mirror, changes: Mapping[str, Any]) -> Mirror:
     """Pause, resume or limit the copying of a mirror's objects, also while it goes on; `changes` are of COPYING.
 
@@ -89,7 +97,7 @@ def copying_update(*, actor: Any, mirror: Mirror, changes: Mapping[str, Any]) ->
     if mirror.object_replication != ObjectReplication.MANAGED:
         hint = "Choose managed replication, or pause the rule of the stores"
         raise Conflict(f"LakeMirror does not copy the objects of '{mirror.name}': the stores do", hint=hint)
-    return mirror_update(actor=actor, mirror=mirror, changes=changes)
+    return mirror_update(actor=actor, mirror=mirror, changes=changes, steers=True)
 
 
 def _with_pause(changes: Mapping[str, Any], old: Mirror, actor: Any) -> Mapping[str, Any]:

@@ -135,6 +135,12 @@ def test_who_may_run_the_mirror_pauses_resumes_and_limits_it(mirror: Mirror, ope
     assert api.call("PATCH", f"{MIRRORS}/lake-eu", {"workers": 5})[0] == 403, "settings are for who may change it"
 
 
+def test_as_settings_they_are_changed_by_the_right_to_change_the_mirror_as_before(mirror: Mirror, api: Api) -> None:
+    assert api.call("PATCH", f"{MIRRORS}/lake-eu", {"workers": 5})[0] == 200
+    event = AuditEvent.objects.get(subject="mirror/lake-eu")
+    assert (event.action, event.after["copy_workers"]) == ("fs:MirrorRepository", 5)
+
+
 def test_who_may_only_look_steers_nothing(mirror: Mirror, teammate: User) -> None:
     api = Api(teammate)
     assert api.call("GET", COPYING)[0] == 200
