@@ -47,9 +47,8 @@ def mirror_update(
 ) -> Mirror:
     """Change settings of a mirror, named by their columns; gives it as it is then. What is so already is no change.
 
-    A change to `paused` may say with it why, and until when it is meant: `pause_reason`, `paused_until`.
-    `on_unselect` says what becomes of branches that are there, and are `selected` no more by this very change. `steers`:
-    by who may run the mirror, of COPYING alone.
+    A change to `paused` may say why, and until when: `pause_reason`, `paused_until`. `on_unselect` says what becomes of
+    branches that are there, and are `selected` no more by this very change. `steers`: copying alone, see `_right`.
     Raises Denied, NotFound (it is being deleted), Stale (not as it was `seen`) and Invalid (no such setting).
     """
     right = _right(actor, mirror, changes, steers=steers)
@@ -83,6 +82,7 @@ def mirror_update(
 
 
 def _right(actor: Any, mirror: Mirror, changes: Mapping[str, Any], *, steers: bool) -> Right:
+    """That to run the mirror for a pause, and where somebody `steers` its copying; else that to change it."""
     pauses = "paused" in changes and changes.keys() <= {"paused", *STATED}
     operates = pauses or (steers and changes.keys() <= COPYING)
     return require_operation(actor, mirror) if operates else require_change(actor, mirror)
