@@ -24,6 +24,8 @@ class Verb(TextChoices):
     BRING = "bring", "had LakeMirror copy what is missing of"
     RESET_BRANCH = "reset_branch", "undid uncommitted changes at"
     WAIVE = "waive", "waived commits of"
+    APPROVE = "approve", "approved deletions at"
+    REJECT = "reject", "rejected deletions at"
     WITHDRAW_WAIVER = "withdraw_waiver", "withdrew a waiver of"
     RUN = "run", "ran"
     REPAIR = "repair", "repaired"

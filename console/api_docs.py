@@ -26,7 +26,7 @@ from web.openapi import CSV, JSON, PREFIX, WEBHOOK_SECRET, answers, document
 GROUPS = {
     "Mirrors": ("mirrors", "everywhere"),
     "Plan a mirror": ("preflight", "preview", "check"),
-    "Commits and missing files": ("commits", "blockers", "repair", "waivers", "unreplicated"),
+    "Commits and missing files": ("commits", "blockers", "repair", "waivers", "unreplicated", "sweeps"),
     "Validation": ("runs", "validations"),
     "Copying": ("copying",),
     "Exports": ("exports", "verification"),

@@ -18,6 +18,7 @@ from lakemirror.commands import (
     policies,
     read,
     repairs,
+    sweeps,
     verify_export,
 )
 
@@ -62,6 +63,10 @@ COMMANDS = (
     repairs.reset_branch,
     repairs.waive,
     repairs.withdraw,
+    sweeps.sweeps,
+    sweeps.sweep,
+    sweeps.approve,
+    sweeps.reject,
     policies.of_a_mirror,
 )
 EXPORT_COMMANDS = (

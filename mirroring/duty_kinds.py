@@ -1,4 +1,4 @@
-"""What recurs for a mirror and its source: five kinds of work."""
+"""What recurs for a mirror and its source: six kinds of work."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ WORK = {
     MirrorDuty.COPY_RECORDS: "mirroring.copy_records.copy_records",
     MirrorDuty.VALIDATE: "mirroring.validate.commits.validate",
     MirrorDuty.PROMOTE: "mirroring.promote.branches.promote",
+    MirrorDuty.SWEEP: "mirroring.sweep.look.sweep",
 }
 """What does the work: loaded by who works, not by who serves pages."""
 
@@ -29,6 +30,7 @@ LABELS = {
     MirrorDuty.COPY_RECORDS: "Copy commits",
     MirrorDuty.VALIDATE: "Validate",
     MirrorDuty.PROMOTE: "Move branches",
+    MirrorDuty.SWEEP: "Sweep",
 }
 """What pages call the work."""
 
@@ -48,6 +50,15 @@ def register() -> None:
         _of_a_mirror(MirrorDuty.COPY_RECORDS, _sense_seconds),
         _of_a_mirror(MirrorDuty.VALIDATE, _validate_seconds, heavy=True),
         _of_a_mirror(MirrorDuty.PROMOTE, _validate_seconds),
+        DutyKind(
+            MirrorDuty.SWEEP.value,
+            _work(MirrorDuty.SWEEP),
+            _sweep_seconds,
+            _sweeping,
+            beyond_us=beyond_us,
+            heavy=True,
+            label=LABELS[MirrorDuty.SWEEP],
+        ),
     )
 
 
@@ -69,6 +80,15 @@ def _sense_seconds() -> float:
 
 def _validate_seconds() -> float:
     return config.current().validator.run_interval.total_seconds()
+
+
+def _sweep_seconds() -> float:
+    """A sweep says itself when the next one is; what keeps it from one is looked at as often."""
+    return 3600.0
+
+
+def _sweeping(regions: list[str]) -> Any:
+    return Mirror.objects.served(regions).filter(follow_gc=True).values("pk")
 
 
 def _mirrors(regions: list[str]) -> Any:

@@ -19,6 +19,7 @@ from mirrors.views import (
     waivers,
 )
 from mirrors.views import list as list_views
+from mirrors.views.sweeps import sweeps
 
 urlpatterns = [
     path("mirrors/", list_views.mirror_list, name="mirrors"),
@@ -38,6 +39,9 @@ urlpatterns = [
     path("mirrors/<str:name>/unreplicated/", backlog.mirror_unreplicated, name="mirror_unreplicated"),
     path("mirrors/<str:name>/runs/", runs.runs, name="mirror_runs"),
     path("mirrors/<str:name>/held/", held.held_merges, name="mirror_held"),
+    path("mirrors/<str:name>/sweeps/", sweeps.sweeps, name="mirror_sweeps"),
+    path("mirrors/<str:name>/sweeps/<int:sweep>/approve/", sweeps.sweep_approved, name="sweep_approve"),
+    path("mirrors/<str:name>/sweeps/<int:sweep>/reject/", sweeps.sweep_rejected, name="sweep_reject"),
     path("mirrors/<str:name>/validate/", runs.mirror_validate, name="mirror_validate"),
     path("mirrors/<str:name>/metrics/", metrics.metrics, name="mirror_metrics"),
     path("mirrors/<str:name>/settings/", settings.mirror_settings, name="mirror_settings"),

@@ -112,6 +112,11 @@ class Spark:
                 self.session().interruptTag(tag)
         self._run(job, work, _Handover(on_rows, len(work), "units"), tag)
 
+    def run_sweep(self, job: Job, work: Sequence[Any], on_rows: OnRows) -> None:
+        """Run the `sweep` job over stretches of a namespace, WAVE at most; its rows as dicts go to `on_rows`. Else as
+        `run_check`: only where nothing was raised in the end do they tell of all of it."""
+        self._run(job, work, _Handover(on_rows, len(work), "parts"))
+
     def _run(self, job: Job, work: Sequence[Any], handover: _Handover, tag: str = "") -> None:
         if not work:
             return

@@ -28,6 +28,7 @@ from core.mirroring.object_check import (
 )
 from core.ports import ObjectStore
 from core.replication.facts import Attempts, SourceObject, Status, StoreKind
+from core.sweeping import Standing
 from core.types import (
     BranchHead,
     Commit,
@@ -186,6 +187,44 @@ class BulkStandIn:
 
     def page(self, prefix_uri: str, after: str = "") -> Any:
         raise Denied(f"{prefix_uri} may not be listed")
+
+
+class SweptStandIn(BulkStandIn):
+    """The same with listings, three keys a page."""
+
+    def __init__(self, store: FakeStore) -> None:
+        super().__init__(store)
+        self.store = store
+
+    def page(self, prefix_uri: str, after: str = "") -> ListedPage:
+        found = [info for info in self.store.list(prefix_uri) if info.key > after]
+        some = found[:3]
+        columns = [one.key for one in some], [one.size for one in some], [one.etag for one in some]
+        return ListedPage(*columns, ["" for _ in some], more=len(found) > len(some))
+
+
+class FakeRemover:
+    """Looks at objects of a FakeStore, and deletes them. `locked`, and `written` lately, hold URIs; `refused` maps one
+    to what its deletion meets."""
+
+    def __init__(self, store: FakeStore) -> None:
+        self.store = store
+        self.locked: set[str] = set()
+        self.lately: set[str] = set()
+        self.refused: dict[str, LakeMirrorError] = {}
+        self.deleted: list[str] = []
+
+    def standing(self, uri: str) -> Standing | None:
+        info = self.store.head(uri)
+        modified = datetime.now(UTC) - timedelta(days=0 if uri in self.lately else 30)
+        return info and Standing(info.size, info.etag, modified, uri in self.locked)
+
+    def delete(self, uris: Sequence[str], seconds: float) -> dict[str, LakeMirrorError]:
+        for uri in uris:
+            if uri not in self.refused:
+                self.store.objects.pop(uri, None)
+                self.deleted.append(uri)
+        return {uri: self.refused[uri] for uri in uris if uri in self.refused}
 
 
 class FakeMover:

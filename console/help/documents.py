@@ -29,7 +29,10 @@ FILES = {
 }
 """What is given out besides documents, by the ending, with its type."""
 GROUPS = (
-    ("Guide", ("guide/concepts", "guide/tasks", "guide/held-merges", "guide/troubleshooting")),
+    (
+        "Guide",
+        ("guide/concepts", "guide/tasks", "guide/held-merges", "guide/garbage-collection", "guide/troubleshooting"),
+    ),
     (
         "Reference",
         (

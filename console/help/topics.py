@@ -25,6 +25,7 @@ PAGES = {
     "mirror_runs": "guide/tasks#check-on-demand",
     "map": "pages#the-map",
     "mirror_held": "guide/held-merges",
+    "mirror_sweeps": "guide/garbage-collection",
     "mirror_metrics": "pages#metrics",
     "mirror_settings": "how-it-works#changing-a-mirror",
     "mirror_audit": "audit#reading-it",

@@ -25,7 +25,7 @@ from jobs.models import Duty
 from jobs.querysets import DutyQuerySet
 from mirrors.models import Mirror, MirrorDuty, Repository, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
-from mirrors.queries.duties import OF_A_MIRROR, duties_about
+from mirrors.queries.duties import ABOUT_A_MIRROR, duties_about
 from mirrors.services.validations import validation_ask
 from mirrors.status.validations import ValidationStatus, expected_of
 from rbac import services as rbac
@@ -110,7 +110,7 @@ def duties_of(visible: MirrorQuerySet, subjects: Sequence[int]) -> DutyQuerySet:
 def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
     """With their mirrors, sources and exports; a duty whose mirror or export is just gone is left out."""
     mirrors = Mirror.objects.select_related("source").in_bulk(
-        [duty.subject for duty in page if duty.kind in OF_A_MIRROR]
+        [duty.subject for duty in page if duty.kind in ABOUT_A_MIRROR]
     )
     sources = Repository.objects.in_bulk([duty.subject for duty in page if duty.kind == MirrorDuty.SENSE])
     about = exports_summary.abouts([duty.subject for duty in page if duty.kind == "export"])

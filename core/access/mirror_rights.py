@@ -19,6 +19,7 @@ from core.access.policies import (
 )
 
 LIST, READ, OPERATE = "fs:ListRepositories", "fs:ReadRepository", "fs:OperateMirror"
+APPROVE = "fs:ApproveMirrorDeletes"
 SEE_ALL: Right = (LIST, ALL)
 
 
@@ -31,6 +32,11 @@ def to_operate(source: str, mirror: str) -> tuple[Right, ...]:
     """The rights of which each lets somebody run a mirror: on its source, which is on all mirrors of it, or on
     itself."""
     return (OPERATE, repository_arn(source)), (OPERATE, repository_arn(mirror))
+
+
+def to_approve(mirror: str) -> Right:
+    """The right by which somebody approves what a sweep would delete at a mirror: on the mirror itself."""
+    return APPROVE, repository_arn(mirror)
 
 
 def sees_all(policies: Sequence[Policy], username: str) -> bool:

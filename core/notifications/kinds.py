@@ -50,6 +50,8 @@ class AlertKind(StrEnum):
     MIRROR_PAUSED_TOO_LONG = "mirror-paused-too-long"
     MIRROR_GARBAGE_COLLECTION = "mirror-garbage-collection"
     HEAD_UNGATED = "head-ungated"
+    DELETIONS_WAITING = "deletions-waiting"
+    DELETIONS_FROZEN = "deletions-frozen"
     EXPORT_STOPPED = "export-stopped"
     EXPORT_FAILED = "export-failed"
     EXPORT_DRIFTED = "export-drifted"
@@ -91,6 +93,8 @@ _WARNINGS = frozenset(
         AlertKind.KEY_EXPIRING,
         AlertKind.TLS_EXPIRING,
         AlertKind.MIRROR_GARBAGE_COLLECTION,
+        AlertKind.DELETIONS_WAITING,
+        AlertKind.DELETIONS_FROZEN,
     }
 )
 _AT_ONCE = frozenset(
@@ -125,6 +129,8 @@ _REMEDIES = {
     AlertKind.MIRROR_PAUSED_TOO_LONG: "Click Resume on the mirror's page, or give the pause another end there.",
     AlertKind.MIRROR_GARBAGE_COLLECTION: "Open the mirror: its page says which rules, and what to do about them.",
     AlertKind.HEAD_UNGATED: "Open Held merges: give the merged branches the action file, or find out who reset it.",
+    AlertKind.DELETIONS_WAITING: "Open Sweeps: look at the list of objects, then approve or reject it.",
+    AlertKind.DELETIONS_FROZEN: "Open Sweeps: it says what is in doubt. Nothing is deleted until that is settled.",
     AlertKind.EXPORT_STOPPED: "Delete the export, or export another branch instead.",
     AlertKind.EXPORT_FAILED: "Fix the cause, then click Repair on the export's page.",
     AlertKind.EXPORT_DRIFTED: "Click Repair drift on the export's page.",

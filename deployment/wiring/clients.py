@@ -97,6 +97,11 @@ def _objects(options: StoreOptions, *, quick: bool) -> ObjectStore:
 
 def bulk_objects(region: str) -> BulkStore:
     """The same for looking at many objects in this process."""
+    return fast_objects(region)
+
+
+def fast_objects(region: str) -> FastObjectStore:
+    """The same with all that it can do."""
     return _fast(_store_options(region))
 
 

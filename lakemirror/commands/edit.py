@@ -34,6 +34,14 @@ from lakemirror.output import mirror_tables
     help="Branches to copy first, most wanted first; '' for none.",
 )
 @click.option(
+    "--follow-gc/--no-follow-gc",
+    "follow_gc",
+    default=None,
+    help="Delete here, a week later, what the source's garbage collection deleted there.",
+)
+@click.option("--delete-percent", type=int, metavar="N", help="Ask before more than N % of the objects are deleted.")
+@click.option("--delete-most", type=int, metavar="N", help="Ask before more than N objects are deleted.")
+@click.option(
     "--hold",
     multiple=True,
     metavar="GLOB[:COPIES[:SECONDS[:refuse|allow]]]",
@@ -52,6 +60,9 @@ def edit(
     bytes_per_second: int | None,
     objects_per_second: int | None,
     branch_priority: tuple[str, ...],
+    follow_gc: bool | None,
+    delete_percent: int | None,
+    delete_most: int | None,
     hold: tuple[str, ...],
     no_hold: bool,
     labels: Sequence[str],
@@ -63,6 +74,9 @@ def edit(
         "object_replication": object_replication,
         "copying_paused": copying_paused,
         "workers": workers,
+        "follow_gc": follow_gc,
+        "delete_percent": delete_percent,
+        "delete_most": delete_most,
     }
     body = {name: value for name, value in given.items() if value is not None}
     limits = {"bytes_per_second": bytes_per_second, "objects_per_second": objects_per_second}

@@ -15,6 +15,7 @@ from db.chunks import chunks
 from graveler.metarange import RangeRef
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
+from mirroring.sweep.deletions import delete_due
 from mirroring.validate import on_demand as validations
 from mirroring.validate.bring_asked import bring_asked
 from mirroring.validate.bring_metaranges import Brought, planned, range_ids, read_at_source, write_whole
@@ -78,6 +79,7 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
         Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=clock.now())
     on_demand = validations.advance(mirror, lease)
     verified = verify(mirror, lease, busy=bool(checks))
+    deletes_more = delete_due(mirror, lease)
     for error in (
         asked.failed,
         relook.failed,
@@ -90,7 +92,8 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
     ):
         if error is not None:
             raise error  # now that it delays nothing else
-    return DutyOutcome(_summary(relook.arrived, len(checks), complete, verified.ranges), _next_in(mirror))
+    summary = _summary(relook.arrived, len(checks), complete, verified.ranges)
+    return DutyOutcome(summary, 0.0 if deletes_more else _next_in(mirror))
 
 
 def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:

@@ -22,6 +22,7 @@ from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.source_moves import FirstSync
+from core.sweeping import MOST_MOST
 from db import clock
 from mirrors.status.mirror import MirrorStatus, branch_json
 from mirrors.status.replication import replication_json
@@ -146,6 +147,9 @@ class MirrorSettings(CopyLimits):
     object_replication = serializers.ChoiceField(choices=[choice.value for choice in ObjectReplication], required=False)
     copying_paused = TrueOrFalse(required=False)
     branch_priority = serializers.ListField(child=serializers.CharField(max_length=LONGEST_GLOB), required=False)
+    follow_gc = TrueOrFalse(required=False)
+    delete_percent = Whole(min_value=0, max_value=100, required=False)
+    delete_most = Whole(min_value=0, max_value=MOST_MOST, required=False)
     hold = HoldPolicies(required=False)
     rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
     labels = Labels(required=False)

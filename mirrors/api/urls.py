@@ -18,7 +18,7 @@ from mirrors.api import (
     webhooks,
 )
 from mirrors.api.holds import held, hook
-from mirrors.api.objects import copying, locate
+from mirrors.api.objects import copying, locate, sweeps
 
 _of_mirror = [
     path("branches", commits.Branches.as_view(), name="api-branches"),
@@ -27,6 +27,10 @@ _of_mirror = [
     path("runs", runs.Runs.as_view(), name="api-runs"),
     path("runs/<int:number>", runs.RunDetail.as_view(), name="api-run"),
     path("held-merges", held.HeldMerges.as_view(), name="api-held-merges"),
+    path("sweeps", sweeps.Sweeps.as_view(), name="api-sweeps"),
+    path("sweeps/<int:sweep>", sweeps.SweepDetail.as_view(), name="api-sweep"),
+    path("sweeps/<int:sweep>/approve", sweeps.SweepApproved.as_view(), name="api-sweep-approve"),
+    path("sweeps/<int:sweep>/reject", sweeps.SweepRejected.as_view(), name="api-sweep-reject"),
     path("promotions", mirrors.Promotions.as_view(), name="api-promotions"),
     path("tags", mirrors.Tags.as_view(), name="api-tags"),
     path("lag", risk.Lag.as_view(), name="api-lag"),

@@ -18,6 +18,7 @@ from mirrors.models.mirror import (
 )
 from mirrors.models.proofs import MetarangeCoverage, MoveIntent
 from mirrors.models.source import Candidate, Commit, CommitRecord, Repository, SourceBranch, SourceTag, UnplacedCommit
+from mirrors.models.sweep import Sweep
 from mirrors.models.validation import Blocker, Coverage, Run, Validation, ValidationRange
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Run",
     "SourceBranch",
     "SourceTag",
+    "Sweep",
     "UnplacedCommit",
     "Validation",
     "ValidationRange",

@@ -13,3 +13,4 @@ class MirrorDuty(models.TextChoices):
     COPY_RECORDS = "copy"
     VALIDATE = "validate"
     PROMOTE = "promote"
+    SWEEP = "sweep"

@@ -16,6 +16,7 @@ from mirrors.models.querysets import (
     MirrorQuerySet,
 )
 from mirrors.models.source import Commit, Repository
+from mirrors.models.sweep import FollowsCollection
 
 
 def all_branches() -> dict[str, list[str]]:
@@ -23,7 +24,7 @@ def all_branches() -> dict[str, list[str]]:
     return {"include": list(ALL), "exclude": []}
 
 
-class Mirror(Pausable, Labelled):
+class Mirror(Pausable, Labelled, FollowsCollection):
     """A read-only copy of a source repository in another region. `name` is its id and its repository's name there."""
 
     class State(models.TextChoices):
@@ -156,6 +157,11 @@ class Mirror(Pausable, Labelled):
         a repository, or from a source, that is in doubt."""
         native = self.object_replication == ObjectReplication.NATIVE and not self.paused
         return native and self.state == self.State.ACTIVE and not self.source.frozen_reason
+
+    @property
+    def sweeps_now(self) -> bool:
+        """Whether it follows its source's garbage collection, and is neither paused nor in doubt."""
+        return self.follow_gc and self.brings and not self.paused
 
     @property
     def selection(self) -> Selection:

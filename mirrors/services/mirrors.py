@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from audit.verbs import Verb
 from core.access.policies import namespace_arn, repository_arn
 from core.errors import Conflict, NotFound
+from core.sweeping import check_can_follow
 from core.types import RepositoryInfo
 from db import clock
 from deployment import config
@@ -106,6 +107,7 @@ def check_creation(
     """
     namespace = storage_namespace.rstrip("/")
     rbac.require(actor, *rights_to_create(source_repository, name, namespace))
+    check_can_follow(settings or {})
     placement.check_name(name)
     probes.check_namespace(namespace)
     region_settings.installation(region)

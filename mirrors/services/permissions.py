@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.access.mirror_rights import to_operate, to_see
+from core.access.mirror_rights import to_approve, to_operate, to_see
 from core.access.policies import ALL, auth_arn, namespace_arn, object_arn, repository_arn
 from core.access.policy_analysis import Place
 from deployment import config
@@ -30,6 +30,7 @@ STEPS = (
     a_step("mirrors.services.repair", "Retry or bring what is missing, repair and prioritise a commit", _OPERATE),
     a_step("mirrors.unreplicated", "Count what was never replicated, and download its manifest", _OPERATE),
     a_step("mirrors.waive", "Waive a commit", _CHANGE),
+    a_step("mirrors.approve", "Approve or reject what a sweep would delete", to_approve("{mirror}")),
     a_step("mirrors.reset", "Undo what others wrote to a mirror's branch", _CHANGE),
     a_step("mirrors.api.webhooks", "See the webhook's secret", _CHANGE),
     a_step("objects.locate", "Locate an object, and read it", ("fs:ReadObject", object_arn("{source}", "{path}"))),

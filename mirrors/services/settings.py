@@ -19,12 +19,15 @@ from core.bringing import ObjectReplication
 from core.errors import Conflict, Invalid
 from core.mirroring.branch_selection import OnUnselect
 from core.pauses import ENDED, STATED, columns_of, recorded
+from core.sweeping import check_can_follow
 from db import clock
 from jobs import duties
-from mirrors.models import Mirror, MirrorDuty
+from mirrors.models import Mirror, MirrorDuty, Sweep
+from mirrors.models.sweep import OPEN
 from mirrors.services.mirrors import mirror_lock
 from mirrors.services.rights import require_change, require_operation
 from mirrors.services.settings_etag import etag_of
+from mirrors.transitions.duties import follow_collection
 from mirrors.transitions.selection import reselect, start_or_end_tags, whole_selection
 from mirrors.transitions.validity import invalidate_for_settings
 from rbac import services as rbac
@@ -59,10 +62,10 @@ def mirror_update(
     with transaction.atomic():
         old = mirror_lock(mirror)
         seen.require(etag_of(old), old.name)
-        changes = whole_selection(_with_pause(changes, old, actor), old.selected, old.source.default_branch)
+        whole = _with_collection(_with_pause(changes, old, actor), old)
+        changes = whole_selection(whole, old.selected, old.source.default_branch)
         before = {column: getattr(old, column) for column in changes if getattr(old, column) != changes[column]}
-        after = {column: changes[column] for column in before}
-        if not after:
+        if not (after := {column: changes[column] for column in before}):
             return old
         new = _store(old, after)
         follows = {**dict.fromkeys(ENDED, _move_on), **SETTINGS, "selected": partial(reselect, on_unselect=on_unselect)}
@@ -108,6 +111,16 @@ def _with_pause(changes: Mapping[str, Any], old: Mirror, actor: Any) -> Mapping[
     if not changes["paused"]:
         return {**changes, **ENDED}
     return {**changes, **columns_of(old.pause, stated, by=str(actor), now=clock.now())}
+
+
+def _with_collection(changes: Mapping[str, Any], old: Mirror) -> Mapping[str, Any]:
+    """Whoever has the stores copy objects ends with it that LakeMirror follows the garbage collection. Raises
+    Invalid."""
+    after = {name: changes.get(name, getattr(old, name)) for name in ("object_replication", "follow_gc")}
+    if changes.get("follow_gc"):
+        check_can_follow(after)
+    ends = after["follow_gc"] and after["object_replication"] != ObjectReplication.MANAGED
+    return {**changes, "follow_gc": False} if ends else changes
 
 
 def _verb(after: Mapping[str, Any]) -> Verb:
@@ -168,6 +181,21 @@ def _hold(old: Mirror, new: Mirror) -> None:
     duties.wake(MirrorDuty.SENSE, new.source_id)
 
 
+def _sweep(old: Mirror, new: Mirror) -> None:
+    """Sweeps begin, or nothing more comes of the one that goes on. Rows are kept then for what branches lead to, and
+    for nothing else."""
+    follow_collection(new)
+    if not new.follow_gc:
+        now = clock.now()
+        new.sweeps.filter(state__in=OPEN).update(
+            state=Sweep.State.ENDED, reason="garbage collection is no longer followed", ended_at=now
+        )
+        return
+    new.follows_all = False
+    new.save(update_fields=["follows_all"])
+    duties.wake(MirrorDuty.SWEEP, new.pk)
+
+
 SETTINGS: Mapping[str, Follow] = {
     "paused": _move_on,
     "depth": invalidate_for_settings,
@@ -185,6 +213,9 @@ SETTINGS: Mapping[str, Follow] = {
     "copy_bytes_per_second": _bring,
     "copy_objects_per_second": _bring,
     "branch_priority": _bring,
+    "follow_gc": _sweep,
+    "delete_percent": _nothing,
+    "delete_most": _nothing,
     "labels": _nothing,
 }
 """By column."""

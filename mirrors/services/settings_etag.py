@@ -24,6 +24,9 @@ COLUMNS = {
     "bytes_per_second": "copy_bytes_per_second",
     "objects_per_second": "copy_objects_per_second",
     "branch_priority": "branch_priority",
+    "follow_gc": "follow_gc",
+    "delete_percent": "delete_percent",
+    "delete_most": "delete_most",
     "labels": "labels",
 }
 """The settings by their names in the API, with their columns: those of `MirrorSettings` there."""

@@ -6,14 +6,24 @@ from jobs.duties import ensure
 from jobs.lease import Lease
 from jobs.models import Duty
 from mirrors.models import Mirror, MirrorDuty, Repository
-from mirrors.queries.duties import OF_A_MIRROR
+from mirrors.queries.duties import ABOUT_A_MIRROR, OF_A_MIRROR
 
 
 def ensure_mirror_duties(mirror: Mirror) -> None:
-    """The four duties of a mirror, and its source's, exist; new ones are due at once."""
+    """The duties of a mirror, and its source's, exist; new ones are due at once."""
     for kind in OF_A_MIRROR:
         ensure(kind, mirror.pk, mirror.region)
+    if mirror.follow_gc:
+        ensure(MirrorDuty.SWEEP, mirror.pk, mirror.region)
     ensure(MirrorDuty.SENSE, mirror.source_id, mirror.region)
+
+
+def follow_collection(mirror: Mirror) -> None:
+    """The duty of sweeps exists for a mirror that follows its source's garbage collection, and for no other one."""
+    if mirror.follow_gc:
+        ensure(MirrorDuty.SWEEP, mirror.pk, mirror.region)
+    else:
+        Duty.objects.filter(kind=MirrorDuty.SWEEP, subject=mirror.pk).delete()
 
 
 def drop_mirror_duties(mirror: Mirror) -> None:
@@ -22,7 +32,7 @@ def drop_mirror_duties(mirror: Mirror) -> None:
     The lock of the source's row makes a mirror that is just being created keep, or make again, the source's duty.
     """
     Repository.objects.select_for_update(no_key=True).get(pk=mirror.source_id)
-    Duty.objects.filter(kind__in=OF_A_MIRROR, subject=mirror.pk).delete()
+    Duty.objects.filter(kind__in=ABOUT_A_MIRROR, subject=mirror.pk).delete()
     others = Mirror.objects.filter(source_id=mirror.source_id).exclude(pk=mirror.pk)
     if not others.exists():
         Duty.objects.filter(kind=MirrorDuty.SENSE, subject=mirror.source_id).delete()

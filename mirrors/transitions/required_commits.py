@@ -77,8 +77,10 @@ def _wants_all(mirror: Mirror) -> bool:
     source = mirror.source
     if source.held_merges.exists():  # commits that were read because somebody asked, and may never be a head
         return False
+    if mirror.follow_gc or not mirror.selection.everything:  # what no branch leads to may have lost its objects
+        return False
     only_branches = not (source.mirrors.filter(tags=True).exists() or source.tags.exists())
-    return mirror.selection.everything and (mirror.tags or only_branches)
+    return (mirror.tags or only_branches) and not mirror.sweeps.filter(deleted__gt=0).exists()
 
 
 def _heads(mirror: Mirror) -> set[str]:

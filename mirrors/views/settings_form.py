@@ -23,6 +23,7 @@ from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
 from core.mirroring.source_moves import FirstSync
+from core.sweeping import MOST_MOST
 from mirrors.models import Mirror
 from mirrors.services.settings_etag import etag_of
 from web.forms import ServiceForm, lines, shown, values_seen
@@ -106,6 +107,26 @@ class SettingsForm(ServiceForm):
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="With managed replication. One name or glob a line, most wanted first, after the default branch.",
+    )
+    follow_gc = forms.BooleanField(
+        label="Follow the source's garbage collection",
+        required=False,
+        help_text="With managed replication. What it deleted at the source, and nothing here needs, is deleted here a "
+        "week later.",
+    )
+    delete_percent = forms.IntegerField(
+        label="Delete at once at most, in percent of all objects",
+        required=False,
+        min_value=0,
+        max_value=100,
+        help_text="More is deleted only after somebody has approved it.",
+    )
+    delete_most = forms.IntegerField(
+        label="Delete at once at most, in objects",
+        required=False,
+        min_value=0,
+        max_value=MOST_MOST,
+        help_text="More is deleted only after somebody has approved it.",
     )
     imported = forms.ChoiceField(
         label="Imported objects",
@@ -199,7 +220,9 @@ class SettingsForm(ServiceForm):
         given = {name: self.cleaned_data[name] for name in values_of(Mirror()) if name not in ("include", "exclude")}
         if "hold" not in self.data:  # of a form that did not have it yet
             del given["hold"]
-        for name in ("object_replication", "copy_workers"):
+        if "delete_percent" not in self.data:  # likewise
+            del given["follow_gc"]
+        for name in ("object_replication", "copy_workers", "delete_percent", "delete_most"):
             if given[name] in (None, ""):  # of a form that did not have them yet
                 del given[name]
         return given | {"selected": self.selected, "branch_priority": lines(given["branch_priority"])}
@@ -258,6 +281,9 @@ def values_of(mirror: Mirror) -> dict[str, Any]:
         "copy_bytes_per_second": mirror.copy_bytes_per_second,
         "copy_objects_per_second": mirror.copy_objects_per_second,
         "branch_priority": "\n".join(mirror.branch_priority),
+        "follow_gc": mirror.follow_gc,
+        "delete_percent": mirror.delete_percent,
+        "delete_most": mirror.delete_most,
         "imported": mirror.imported,
         "repair_tampering": mirror.repair_tampering,
         "first_sync": mirror.first_sync,

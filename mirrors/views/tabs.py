@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
+from core.access.mirror_rights import to_approve
 from core.access.policies import ALL, auth_arn, repository_arn
 from mirrors.models import Mirror
 from mirrors.services import rights
@@ -22,12 +23,14 @@ from rbac.signin.views import View
 from web.pages import answered, whole_or_part
 
 SECTION = {"section": "mirrors"}
+SWEEPS = "mirror_sweeps"
 TABS = (
     ("mirror", "Branches"),
     ("mirror_commits", "Commits"),
     ("mirror_backlog", "Backlog"),
     ("mirror_runs", "Runs"),
     ("mirror_held", "Held merges"),
+    (SWEEPS, "Sweeps"),
     ("mirror_metrics", "Metrics"),
     ("mirror_settings", "Settings"),
     ("mirror_audit", "Audit"),
@@ -65,6 +68,11 @@ def may_operate(request: HttpRequest, mirror: Mirror) -> bool:
     return rights.may_operate(request.user, mirror)
 
 
+def may_approve(request: HttpRequest, mirror: Mirror) -> bool:
+    """Whether the user decides about what a sweep would delete."""
+    return rbac.allowed(request.user, *to_approve(mirror.name))
+
+
 def may_give_access(user: Any, name: str) -> bool:
     """Whether they may create the policy by which others see the mirror of this name."""
     return rbac.allowed(user, "auth:ListPolicies", ALL) and rbac.allowed(
@@ -76,7 +84,8 @@ def show_tab(
     request: HttpRequest, reading: MirrorStatus, tab: str, context: Mapping[str, Any], status: int = 200
 ) -> HttpResponse:
     """A mirror's page with one of its tabs, whose template is named for it."""
-    shared = SECTION | {"mirror": reading.mirror, "reading": reading, "tab": tab, "tabs": TABS}
+    shared = SECTION | {"mirror": reading.mirror, "reading": reading, "tab": tab}
+    shared["tabs"] = [one for one in TABS if one[0] != SWEEPS or reading.mirror.follow_gc or tab == SWEEPS]
     shared["may_change"] = may_change(request, reading.mirror)
     shared["may_operate"] = may_operate(request, reading.mirror)
     shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))

@@ -27,6 +27,7 @@ from notifications.conditions.regions import (
     look_at_replication,
 )
 from notifications.conditions.server_certificates import look_at_certificates
+from notifications.conditions.sweeps import look_at_sweeps
 
 __all__ = ["Observation", "Trouble", "by_key", "observe"]
 
@@ -42,6 +43,7 @@ def observe(now: datetime) -> Observation:
     look_at_deployments(seen)
     look_at_mirrors(seen, readings, causes, {queue.name for queue in queues if queue.silent})
     look_at_held(seen, readings, now)
+    look_at_sweeps(seen, readings)
     exports = export_statuses(list(Export.objects.filter(deleting=False)), now)
     look_at_exports(seen, exports)
     look_at_verifications(seen, exports, now)

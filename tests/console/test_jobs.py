@@ -16,7 +16,8 @@ from django_q.models import OrmQ
 from audit.models import AuditEvent
 from jobs.models import Duty, Worker
 from jobs.queue_status import queue_readings, troubles
-from mirrors.models import Mirror, MirrorDuty, Run, Validation
+from mirrors.models import Mirror, Run, Validation
+from mirrors.queries.duties import OF_A_MIRROR, OF_A_SOURCE
 from mirrors.transitions import duties
 from rbac.models import User
 from tests.api import Api
@@ -43,7 +44,7 @@ def ago(seconds: float) -> datetime:
 def mirror(db: None) -> Mirror:
     """A mirror, and the rows of its five duties; none is due."""
     made = make_mirror("pond-eu", make_repository("pond", now=NOW), now=NOW)
-    for kind in MirrorDuty.values:
+    for kind in (*OF_A_MIRROR, *OF_A_SOURCE):
         subject = made.source_id if kind == "sense" else made.pk
         Duty.objects.create(kind=kind, subject=subject, queue="eu-west-1", due_at=NOW + timedelta(hours=1))
     return made

@@ -32,9 +32,11 @@ from tests.fakes import (
     EmptyPlace,
     FakeLakeFS,
     FakeMover,
+    FakeRemover,
     FakeReplication,
     FakeStore,
     Lake,
+    SweptStandIn,
     check_plainly,
     replicate,
 )
@@ -58,6 +60,7 @@ class Deployment:
         self.woken: set[tuple[str, int]] = set()
         self.make_mover: Callable[[FakeStore, FakeStore], FakeMover] = FakeMover
         self._mover = FakeMover(self.us_store, self.eu_store)
+        self.remover = FakeRemover(self.eu_store)
 
     def lakefs(self, region: str) -> FakeLakeFS:
         known = {"us-east-1": self.us, "eu-west-1": self.eu, "ap-southeast-2": self.ap}
@@ -88,6 +91,11 @@ class Deployment:
             self._mover = self.make_mover(self.us_store, self.eu_store)
         self._mover.stopped = False
         return self._mover
+
+    def remover_of(self, region: str) -> FakeRemover:
+        """What deletes objects of the mirror's store."""
+        self.remover.store = self.eu_store
+        return self.remover
 
     def source_of(self, settings: Any) -> BulkStandIn:
         return BulkStandIn(self.us_store)
@@ -275,6 +283,8 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("deployment.wiring.clients.require_writable", made.require_writable),
             mock.patch("deployment.wiring.clients.replication", lambda region: made.replication),
             mock.patch("deployment.wiring.clients.quick_export_store", made.quick_export_store),
+            mock.patch("deployment.wiring.sweep_jobs.store", lambda region: SweptStandIn(made.objects(region))),
+            mock.patch("deployment.wiring.sweep_jobs.remover", made.remover_of),
             mock.patch("deployment.wiring.check_jobs.run_check", made.run_check),
             mock.patch("deployment.wiring.check_jobs.check_small", made.check_small),
             mock.patch("spark_jobs.check.job.mover_of", made.mover),

@@ -19,13 +19,14 @@ from core.holding import Arrival
 from core.mirroring.check_planning import Data
 from core.mirroring.judgement import CommitProof, Judgement, judge_circumstances
 from mirroring.sense.identity import Identity
+from mirroring.sweep.kept_commits import Kept
 from mirroring.validate.commits import _load
 from mirrors.transitions.metarange_states import proven_metaranges
 from tests.promise.lives import Life, live
 
 PACKAGES = ("mirrors.", "mirroring.", "installations.", "jobs.", "db.", "core.", "spark_jobs.")
 
-ENGINE = ("manage", "copy_records", "sense.branches", "validate.commits", "promote.branches")
+ENGINE = ("manage", "copy_records", "sense.branches", "validate.commits", "promote.branches", "sweep.look")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,22 @@ def _complete(mirror: Any, commit: Any, held: Any) -> Arrival:
     return Arrival(mirror.region, "")
 
 
+def _keeps_nothing(*_: Any) -> Kept:
+    """No row counts."""
+    return Kept(frozenset(), frozenset())
+
+
 MUTANTS = (
+    Mutant(
+        "what was proven of swept ranges still counts",
+        "a commit that comes to name what a sweep deletes is whole by what was proven before",
+        {"mirroring.sweep.deletions._take_down_unkept": lambda *_: True},
+    ),
+    Mutant(
+        "a sweep asks only refs",
+        "what candidates, rows of commits and held merges name is deleted like all that no ref names",
+        {"mirroring.sweep.kept_commits.kept_in_books": _keeps_nothing},
+    ),
     Mutant(
         "a held merge is released unproven",
         "lakeFS is told that regions have a commit, whatever they have of it",

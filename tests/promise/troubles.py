@@ -135,6 +135,11 @@ class Troubles:
                     self.here.sealed.discard(HERE + key)
                     self.here.failing.discard(HERE + key)
 
+    def collect_there(self) -> None:
+        """The source deletes all that no head names."""
+        for key in self.source.unreferenced():
+            self.there.objects.pop(f"{SOURCE}/{key}", None)
+
     def wipe(self) -> None:
         """Everything below the namespace goes; what the source has is replicated again."""
         for uri in [uri for uri in self.here.objects if uri.startswith(HERE)]:

@@ -59,8 +59,10 @@ from tests.promise.looks import ERRORS, Looks
 from tests.promise.reader import Reader
 from tests.promise.source import Source
 from tests.promise.stores import WatchedStore
+from tests.promise.sweeps import WatchedRemover, follow, sweep
 from tests.promise.troubles import Troubles
 from tests.promise.truth import Truth
+from tests.promise.workers import Worker
 
 KINDS = ("manage", "sense", "copy", "validate", "promote")
 KEPT_ENTRIES = 10_000
@@ -82,19 +84,6 @@ class Crash(BaseException):
     """kill -9, as far as the code can tell: nothing after it runs."""
 
 
-@dataclass(slots=True)
-class Worker:
-    """What becomes of a worker in this step. `left`: so many calls and statements until it ends, 0 for never; `fatal`:
-    how often a forced call is its last one."""
-
-    left: int = 0
-    weather: float = 0.0
-    meddling: float = 0.0
-    fatal: float = 0.0
-    at_work: str = ""
-    dead: bool = False
-
-
 class World:
     """One life; the same seed and the same steps give the same one. `step` carries out an action by its name."""
 
@@ -110,6 +99,9 @@ class World:
         self.troubles = Troubles(chance, self.truth, self.source)
         self.looks = Looks(lm.us, chance)
         self.reader = Reader(self.truth, self.source, self.looks, lm.eu)
+        lm.remover = WatchedRemover(self)
+        self.refs_at_start: set[str] = set()
+        """Where the source's refs stood when the last round of a duty began."""
         self.worker, self.steps = Worker(), list[tuple[str, int]]()
         self.refused: dict[str, LakeMirrorError] = {}
         """Commits whose records the destination does not take."""
@@ -337,6 +329,7 @@ class World:
 
     def _run(self, duty: int, kind: str) -> None:
         self.worker.at_work = kind
+        self.refs_at_start = {*self.source.heads.values(), *self.source.tags.values()}
         if kind == "sense":  # others may run within it
             self.looks.begins()
         looked_at = Repository.objects.values_list("looked_at", flat=True).first()
@@ -809,6 +802,8 @@ ACTIONS: dict[str, Action] = {
     "withdraw_waiver": Action(10, World.withdraw_waiver),
     "snapshot": Action(25, World.snapshot, outside=True),
     "restore": Action(25, World.restore, outside=True),
+    "follow_gc": Action(20, follow),
+    "sweep": Action(40, sweep),
     "set_hold": Action(15, set_policy),
     "ask_for_merge": Action(30, ask_for_merge),
     "stray": Action(8, World.stray),

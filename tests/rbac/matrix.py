@@ -100,6 +100,9 @@ mirrors.see: GET api-mirror-policy
 mirrors.see: GET job_log, GET mirror, GET mirror_commits
 mirrors.see: GET mirror_commit, GET commit_repair, GET mirror_waivers, GET mirror_backlog, GET mirror_runs
 mirrors.see: GET mirror_held, GET api-held-merges
+mirrors.see: GET mirror_sweeps, GET api-sweeps, GET api-sweep
+mirrors.approve: POST api-sweep-approve, POST api-sweep-reject
+mirrors.see mirrors.approve: POST sweep_approve, POST sweep_reject
 mirrors.see: GET mirror_object, GET api-copying
 mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_delete
 every-mirror: GET api-preflight, GET api-preview, GET api-planned-unreplicated

@@ -26,7 +26,7 @@ from core.notifications.channels import ChannelSecrets, ChannelWish
 from installations import refresh
 from installations.services import installation_create
 from jobs.models import Duty
-from mirrors.models import Mirror, Run, Validation, Waiver
+from mirrors.models import Mirror, Run, Sweep, Validation, Waiver
 from notifications.channels.services import channel_create
 from rbac import permission_catalog, services
 from rbac.keys import rate_limit
@@ -102,6 +102,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
         "installation": "us-east-1",
         "commit": lm.head(),
         "waiver": Waiver.objects.create(mirror=mirror, reason="lost", given_by="olga", given_at=now).pk,
+        "sweep": Sweep.objects.create(mirror=mirror, began_at=now, pins="p").pk,
         "job": job.pk,
         "duty": Duty.objects.get(kind="copy").pk,
         "number": run.pk,

@@ -13,7 +13,7 @@ from core.installations.settings import Secrets, Wish
 from deployment import config
 from exports.models import ExportVerification
 from installations.services import installation_create
-from mirrors.models import Mirror, Run, Validation, Waiver
+from mirrors.models import Mirror, Run, Sweep, Validation, Waiver
 from rbac.models import User
 from rbac.services import key_create
 from tests.exports.test_pages import a_run, an_export
@@ -55,6 +55,7 @@ def real(worked: Deployment, owner: User) -> dict[str, Any]:
         "installation": "us-east-1",
         "commit": worked.head(),
         "waiver": waiver.pk,
+        "sweep": Sweep.objects.create(mirror=mirror, began_at=now, pins="p").pk,
         "job": job.pk,
         "number": run.pk,
         "branch": "main",

@@ -27,6 +27,7 @@ STEPS = {
     "sense": "polling the source",
     "copy": "copying commit records",
     "validate": "validation",
+    "sweep": "looking for what garbage collection left",
     "promote": "moving branches",
 }
 """What each kind of duty does, as the subject of a sentence."""

@@ -13,8 +13,9 @@ from core.errors import Denied, Invalid, NotFound
 from core.mirroring.states import State
 from jobs.models import Duty
 from mirrors.api.serializers import MirrorSettings
-from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, MirrorDuty, Promotion
+from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Promotion
 from mirrors.queries.certificates import parse_descriptor
+from mirrors.queries.duties import OF_A_MIRROR, OF_A_SOURCE
 from mirrors.services.settings import SETTINGS, mirror_update
 from mirrors.status.mirror import mirror_status
 from rbac.models import User
@@ -132,7 +133,7 @@ def test_sync_makes_everything_due_now(api: Api, lm: Deployment, head: str) -> N
     later = datetime.now(UTC) + timedelta(minutes=5)
     Duty.objects.update(due_at=later)
     assert api.call("POST", f"{MIRROR}/sync")[0] == 202
-    assert set(Duty.objects.filter(due_at__lt=later).values_list("kind", flat=True)) == set(MirrorDuty.values)
+    assert set(Duty.objects.filter(due_at__lt=later).values_list("kind", flat=True)) == {*OF_A_MIRROR, *OF_A_SOURCE}
 
 
 def test_a_mirror_is_made_with_the_settings_that_are_given(api: Api, lm: Deployment) -> None:

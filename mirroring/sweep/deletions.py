@@ -1,0 +1,203 @@
+"""What two sweeps found is deleted, a few objects at a time, between two rounds of the mirror's check.
+
+Under the lease of the check, so that no check is at work meanwhile: none can find an object there that is just going.
+Before anything goes in a slice it is asked anew which commits are kept, and what was proven of ranges that none of them
+names counts no more: a commit that comes to name one later has its objects looked for. Before each batch both stores
+are asked once more.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from django.db import transaction
+from django.db.models import F
+
+from core.errors import Denied, Fenced, LakeMirrorError, Stopped
+from core.exporting.deadline import Late
+from core.sweeping import Candidate, Fate, NothingGoes, fate_of, tally
+from db import clock
+from db.chunks import chunks
+from deployment.wiring import sweep_jobs
+from jobs.lease import Lease
+from mirroring.sweep.circumstances import pins_of, require_alone, require_shown, require_source
+from mirroring.sweep.kept_commits import Kept, kept_in_books, metaranges_of, named_now
+from mirroring.sweep.kept_ranges import ranges_of
+from mirrors.models import Mirror, Sweep
+from mirrors.services.sweeps import lists
+from mirrors.transitions.range_states import taken_down
+from mirrors.transitions.required_commits import lock_source
+
+State = Sweep.State
+SLICE_SECONDS = 5.0
+ROUNDS_APART = 10
+"""While commits wait to be judged only every so many-th round of the check has a slice of deletions."""
+BATCH = 100
+BATCH_SECONDS = 15.0
+"""No delete of a batch begins later; and the lease lasts for longer than the last of them may take."""
+FENCED_SECONDS = 45.0
+THREADS = 8
+MOST_NEW_RANGES = 2000
+"""So many ranges that came to be kept since the sweep are read in a slice; with more of them it is done anew."""
+log = logging.getLogger("lakemirror.sweep")
+
+
+def delete_due(mirror: Mirror, lease: Lease) -> bool:
+    """A slice of what is to be deleted; gives whether more is to be done. What keeps it from that stands in the sweep's
+    row: the check goes on without it."""
+    if not mirror.follow_gc or (lease.attempt % ROUNDS_APART and mirror.commits.unjudged().exists()):
+        return False
+    sweep = mirror.sweeps.filter(state=State.DELETING).first()
+    if sweep is None:
+        return False
+    now = Mirror.objects.select_related("source").get(pk=mirror.pk)
+    if not now.sweeps_now or now.reselected:
+        return False
+    try:
+        return _slice(now, sweep, lease)
+    except (Fenced, Stopped):
+        raise
+    except LakeMirrorError as error:
+        _freeze(now, sweep, error.message, lease)
+        return False
+
+
+def _freeze(mirror: Mirror, sweep: Sweep, why: str, lease: Lease) -> None:
+    """Nothing more is deleted by this sweep: the next one looks again."""
+    log.warning("%s: nothing more is deleted: %s", mirror.name, why)
+    with lease.transaction():
+        rows = Sweep.objects.filter(pk=sweep.pk, state=State.DELETING)
+        rows.update(state=State.FROZEN, reason=why, ended_at=clock.now())
+
+
+def _slice(mirror: Mirror, sweep: Sweep, lease: Lease) -> bool:
+    if sweep.pins != pins_of(mirror):
+        raise NothingGoes("the source, the mirror's repository or a store is another one than when the sweep began")
+    require_source(mirror)
+    require_alone(mirror)
+    if mirror.branches.filter(uncommitted=True).exists():
+        raise NothingGoes("a branch has uncommitted changes at the mirror, which name objects too")
+    todo = lists.read_due(mirror, sweep)
+    kept = lists.read_kept(mirror, sweep)
+    resolved = _keep_what_came(mirror, sweep, kept, {one.address for one in todo}, lease)
+    if not _take_down_unkept(mirror, kept, resolved, lease):
+        return True  # a commit came meanwhile: once more
+    return _delete(mirror, sweep, todo[sweep.tried :], kept.named, lease)
+
+
+# --- what is kept ---------------------------------------------------------------------------------------------------
+
+
+def _keep_what_came(
+    mirror: Mirror, sweep: Sweep, kept: lists.KeptList, candidates: Collection[str], lease: Lease
+) -> Mapping[str, str]:
+    """Commits that came to be kept since: what they name is taken out of what is to be deleted, for good. Gives the
+    metaranges of commits that are known by their ids."""
+    books = kept_in_books(mirror)
+    resolved = metaranges_of(mirror, {*books.commits, *named_now(mirror)})
+    new = {*books.metaranges, *resolved.values()} - kept.metaranges - {""}
+    if not new:
+        return resolved
+    ranges = ranges_of(mirror, new).keys() - kept.ranges
+    if len(ranges) > MOST_NEW_RANGES:
+        raise NothingGoes("too many commits came since the sweep: the next one takes them into account")
+    kept.named |= sweep_jobs.named_by(mirror, sorted(ranges)) & set(candidates)
+    kept.metaranges |= new
+    kept.ranges |= set(ranges)
+    digest = lists.write_kept(mirror, sweep, kept)
+    with lease.transaction():
+        Sweep.objects.filter(pk=sweep.pk).update(kept_digest=digest)
+    return resolved
+
+
+def _take_down_unkept(mirror: Mirror, kept: lists.KeptList, resolved: Mapping[str, str], lease: Lease) -> bool:
+    """What was proven of ranges that no kept commit names counts no more; false if a commit came to be kept that was
+    not read yet. From here on nobody takes for whole what this slice deletes, for no check is at work."""
+    with transaction.atomic():
+        lock_source(mirror)
+        lease.lock()
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
+        if not _are_read(kept_in_books(mirror), kept, resolved):
+            return False
+        proving = mirror.coverage.exclude(depth="").values_list("range_id", flat=True)
+        for some in chunks([one for one in proving.iterator() if one not in kept.ranges]):
+            mirror.coverage.filter(range_id__in=some).update(**taken_down())
+        return True
+
+
+def _are_read(books: Kept, kept: lists.KeptList, resolved: Mapping[str, str]) -> bool:
+    return books.metaranges <= kept.metaranges and books.commits <= resolved.keys()
+
+
+# --- what goes ------------------------------------------------------------------------------------------------------
+
+
+def _delete(mirror: Mirror, sweep: Sweep, todo: Sequence[Candidate], named: Collection[str], lease: Lease) -> bool:
+    ends, at = time.monotonic() + SLICE_SECONDS, 0
+    while at < len(todo) and time.monotonic() < ends:
+        batch = todo[at : at + BATCH]
+        if not _delete_batch(mirror, sweep, batch, named, lease):
+            return True
+        at += len(batch)
+    if at < len(todo):
+        return True
+    with lease.transaction():
+        rows = Sweep.objects.filter(pk=sweep.pk, state=State.DELETING)
+        rows.update(state=State.DONE, reason="", ended_at=clock.now())
+    return False
+
+
+def _delete_batch(
+    mirror: Mirror, sweep: Sweep, batch: Sequence[Candidate], named: Collection[str], lease: Lease
+) -> bool:
+    """Look at these once more, and delete what nothing speaks for; false when time was up before all of that."""
+    remover, source = sweep_jobs.remover(mirror.region), sweep_jobs.store(mirror.source.region)
+    with ThreadPoolExecutor(THREADS) as pool:
+        here = list(pool.map(lambda one: remover.standing(_uri(mirror.namespace, one)), batch))
+        there = list(pool.map(lambda one: source.head(_uri(mirror.source.namespace, one)), batch))
+    require_shown(mirror)  # or it was no 404 that proves anything
+    now = clock.now()
+    fates = [
+        fate_of(one, standing, named=named, at_source=info is not None, now=now)
+        for one, standing, info in zip(batch, here, there, strict=True)
+    ]
+    going = [one for one, fate in zip(batch, fates, strict=True) if fate is Fate.DELETE]
+    if not Mirror.objects.filter(pk=mirror.pk, paused=False, copying_paused=False, follow_gc=True).exists():
+        raise Fenced(f"{mirror.name} was paused, or follows its source's garbage collection no more")
+    lease.fence(FENCED_SECONDS)
+    try:
+        failed = remover.delete([_uri(mirror.namespace, one) for one in going], BATCH_SECONDS)
+    except Late:
+        return False  # those that went have gone, as the next slice finds
+    _note(mirror, sweep, batch, going, fates, failed, lease)
+    return True
+
+
+def _uri(namespace: str, one: Candidate) -> str:
+    return f"{namespace}/{one.address}"
+
+
+def _note(
+    mirror: Mirror,
+    sweep: Sweep,
+    batch: Sequence[Candidate],
+    going: Sequence[Candidate],
+    fates: Sequence[Fate],
+    failed: Mapping[str, LakeMirrorError],
+    lease: Lease,
+) -> None:
+    gone = [one for one in going if _uri(mirror.namespace, one) not in failed]
+    refused = {uri: error for uri, error in failed.items() if isinstance(error, Denied)}
+    counts = {"tried": len(batch), "deleted": len(gone), "deleted_bytes": sum(one.size for one in gone)}
+    counts |= tally(fates) | {"refused": len(failed)}
+    with lease.transaction():
+        Sweep.objects.filter(pk=sweep.pk).update(**{name: F(name) + number for name, number in counts.items()})
+    for one in gone:
+        log.info("%s: deleted %s", mirror.name, one.address)
+    if going and len(refused) == len(going):
+        raise next(iter(refused.values()))  # whoever may delete nothing need not try the rest
+    for uri, error in failed.items():
+        log.warning("%s: %s is not deleted: %s", mirror.name, uri, error.message)

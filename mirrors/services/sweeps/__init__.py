@@ -1,0 +1,1 @@
+"""What people see of sweeps, and decide about them."""

@@ -1,0 +1,1 @@
+"""Sweeps of a mirror, on its page."""

@@ -1,0 +1,1 @@
+"""The `sweep` job: which objects of a mirror's namespace does nobody name, and the source have no more?"""
