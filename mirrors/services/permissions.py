@@ -34,6 +34,12 @@ STEPS = (
     a_step("mirrors.reset", "Undo what others wrote to a mirror's branch", _CHANGE),
     a_step("mirrors.api.webhooks", "See the webhook's secret", _CHANGE),
     a_step("objects.locate", "Locate an object, and read it", ("fs:ReadObject", object_arn("{source}", "{path}"))),
+    a_step(
+        "objects.imported",
+        "Locate an object that was imported, wherever it is",
+        ("fs:ReadObject", object_arn("{source}", "{path}")),
+        ("fs:ImportFromStorage", namespace_arn(ALL)),
+    ),
     a_step("mirrors.delete", "Delete a mirror", ("fs:DeleteRepository", _MIRROR)),
 )
 
