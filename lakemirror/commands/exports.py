@@ -23,7 +23,7 @@ _talks = functools.partial(talks, base=EXPORTS_API)
 _BRANCH = re.compile(r"lakefs://([^/@]+)[/@](.+)")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 MANIFESTS = ("always", "daily", "never")
-SUCCESS, FAILED = "exported-successfully", "export-failed"
+SUCCESS, FAILED = "exported-successfully", export_tables.FAILED
 
 
 def branch_path(text: str) -> str:
@@ -135,10 +135,10 @@ def get(talk: Talk, branch: str) -> None:
 @click.command()
 @of_branch
 def status(talk: Talk, branch: str) -> None:
-    """Show the state of an export. Exits with 1 after a failure."""
+    """Show the state of an export. Exits with 1 if it failed, drifted, or could not be verified."""
     standing = talk.api.get(f"{branch}/export-status")
     talk.tell(standing, export_tables.standing)
-    if standing["status"] == FAILED:
+    if export_tables.is_in_trouble(standing):
         click.get_current_context().exit(No.exit_code)
 
 

@@ -17,16 +17,23 @@ _WORDS = {
     "export-failed": "Failed",
     "export-repaired": "Repaired",
 }
+FAILED = "export-failed"
+_TROUBLE = {"damaged": "Drifted", "not_proven": "Not verified"}
+"""States of what lies at the destination, whatever became of the last run."""
 _WORST_FIRST = ("export-failed", "export-repaired", "in-progress", "", "exported-successfully")
 
 
 def export_list(page: dict[str, Any]) -> RenderableType:
     """All exports, those that failed first."""
-    exports = sorted(page["results"], key=lambda export: _WORST_FIRST.index(export["status"]["status"]))
+    exports = sorted(page["results"], key=lambda export: _rank(export["status"]))
     if not exports:
         return Text("No exports.")
     columns = ("Branch", "State", "Destination", "Commit", "Behind", "Exported")
     return Group(line(f"{count(len(exports), 'export')}."), "", table(columns, map(_row, exports)))
+
+
+def _rank(status: dict[str, Any]) -> tuple[bool, int]:
+    return not is_in_trouble(status), _WORST_FIRST.index(status["status"])
 
 
 def _row(export: dict[str, Any]) -> tuple[str, ...]:
@@ -49,7 +56,14 @@ def _which(status: dict[str, Any]) -> str:
 
 def state(status: dict[str, Any]) -> str:
     """Where an export stands in one word or two."""
-    return "Paused" if status["paused"] else _WORDS.get(status["status"], status["status"])
+    if status["paused"]:
+        return "Paused"
+    return _TROUBLE.get(status.get("state", ""), "") or _WORDS.get(status["status"], status["status"])
+
+
+def is_in_trouble(status: dict[str, Any]) -> bool:
+    """Whether it failed, or what lies at the destination is not, or not known to be, what the commit names."""
+    return status["status"] == FAILED or status.get("state", "") in _TROUBLE
 
 
 def configuration(settings: dict[str, Any]) -> RenderableType:
@@ -74,7 +88,7 @@ def standing(status: dict[str, Any]) -> RenderableType:
     lines = [f"{_which(status)}: {state(status)}"]
     if status.get("labels"):
         lines.append(f"Labels       {labels_of(status)}")
-    if status["paused"]:
+    if status["paused"] or status.get("state", "") in _TROUBLE:
         lines.append(status["reason"])
     if status["error_message"]:
         lines.append(f"Error        {status['error_message']}")

@@ -12,6 +12,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from core.mirroring.rpo import in_words
+from core.mirroring.states import State
 from core.text.chart import TALL, Axis, Chart, Point
 from core.text.plot import HEIGHT, WIDTH, draw
 from mirrors.status.marks import Happening, Kind
@@ -91,11 +92,15 @@ def spark(sparks: Mapping[int, Spark], reading: MirrorStatus) -> SafeString:
     )
 
 
+CATCHING_UP = {State.NEW, State.SYNCING, State.VALIDATING, State.LATE}
+"""States in which a mirror gets there by itself."""
+
+
 @register.simple_tag
 def caught_up(sparks: Mapping[int, Spark], reading: MirrorStatus) -> timedelta | None:
     """How long a mirror that is behind will take to catch up; None where nobody can know."""
     drawn = sparks.get(reading.mirror.pk)
-    if drawn is None or drawn.caught_up_at is None or not reading.pending or reading.mirror.paused:
+    if drawn is None or drawn.caught_up_at is None or not reading.pending or reading.state not in CATCHING_UP:
         return None
     return max(timedelta(minutes=1), drawn.caught_up_at - reading.as_of)
 

@@ -90,6 +90,9 @@ def test_a_destination_is_verified(olgas: Terminal, monkeypatch: pytest.MonkeyPa
     assert "7 files equal (1,000 bytes), 1 missing, 1 different, 1 foreign" in told.stdout
     as_json = olgas("export", "verify", MAIN, "--json")
     assert (as_json.exit_code, json.loads(as_json.stdout)["outcome"]) == (1, "drifted")
+    status = olgas("export", "status", MAIN)
+    assert (status.exit_code, status.stdout.startswith(f"{MAIN}: Drifted")) == (1, True), status.stdout
+    assert "Repair drift" in status.stdout and "Drifted" in olgas("export", "list").stdout
     for outcome, code in (("equal", 0), ("outdated", 1), ("failed", 1)):
         found.outcome = outcome
         found.save()

@@ -8,8 +8,10 @@ from unittest import mock
 import pytest
 from django.test import Client
 
+from core.mirroring.states import State
 from mirrors.models import Measure, Mirror
 from mirrors.status.sparks import STEP, sparks
+from mirrors.templatetags import charts
 from mirrors.transitions.measures import began
 from tests.mirrors.factories import make_company, make_mirror, make_repository
 from tests.mirrors.page_text import text
@@ -62,8 +64,8 @@ def test_the_page_of_a_mirror_shows_it_beside_the_figure(olga: Client) -> None:
 
 @pytest.mark.parametrize(("into", "still"), [(0, 13), (94, 11), (295, 8)])
 def test_a_mirror_that_catches_up_says_how_long_it_will_take(olga: Client, into: int, still: int) -> None:
-    """From the peak on, by several readings; one that stands still, or is paused, says nothing. It counts from now,
-    however many seconds of the running five minutes are over."""
+    """From the peak on, by several readings; one that stands still, is blocked, or paused, says nothing. It counts
+    from now, however many seconds of the running five minutes are over."""
     now = NOW.replace(minute=15, second=0) + timedelta(seconds=into)
     mirror = make_company(now)["analytics-eu"]
     for minutes, backlog in ((25, 2), (20, 90), (15, 60), (10, 30)):
@@ -71,7 +73,10 @@ def test_a_mirror_that_catches_up_says_how_long_it_will_take(olga: Client, into:
         Measure.objects.create(
             mirror=mirror, minutes=5, began_at=at, ends_at=at + STEP, read_at=at + STEP, backlog_last=backlog
         )
+    as_if_it_went_on = mock.patch.object(charts, "CATCHING_UP", {*charts.CATCHING_UP, State.BLOCKED})
     with mock.patch("db.clock.now", return_value=now):
+        assert "caught up in about" not in text(olga.get("/mirrors/analytics-eu/"))  # it is blocked
+    with mock.patch("db.clock.now", return_value=now), as_if_it_went_on:
         told = text(olga.get("/mirrors/analytics-eu/"))
         assert "· caught up in about 1 min" in told  # it should be done by now
         Measure.objects.filter(backlog_last=30).update(backlog_last=58)
