@@ -29,7 +29,9 @@ def check_namespace(namespace: str) -> None:
     """Raises Invalid unless it is an address in an S3 bucket."""
     if not NAMESPACE.fullmatch(namespace) or len(namespace) > 1024:
         raise Invalid(
-            f"'{namespace[:200]}' is not a storage namespace", field="storage_namespace", hint="Use s3://bucket/prefix"
+            f"'{namespace[:200]}' is not a storage namespace",
+            field="storage_namespace",
+            hint="Use s3://bucket/prefix; a bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens",
         )
 
 

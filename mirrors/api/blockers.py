@@ -225,8 +225,14 @@ class Bring(APIView):
         given = body.validated_data
         which = {"ids": given.get("blockers"), "addresses": given.get("addresses")}
         number = files_bring(actor=request.user, mirror=mirror, **which)
-        answer = {"message": f"copying {count(number, 'file')} now", "blockers": number}
+        answer = {"message": _copying(number), "blockers": number}
         return accepted(answer, duty_url(MirrorDuty.VALIDATE, mirror.pk))
+
+
+def _copying(number: int) -> str:
+    if number:
+        return f"copying {count(number, 'file')} now"
+    return "nothing to copy: only files that are missing are copied; one that arrived with other content stays as it is"
 
 
 def blocker_json(row: Blocker) -> dict[str, Any]:

@@ -191,7 +191,7 @@ def _shown_for_another(plan: Plan, source: RepositoryInfo) -> str:
             return key if shown else ""
     if not store.replication_rules(plan.namespace):
         return ""  # there is nobody whom it could ask
-    raise NotAsked("no object was found that only the source has: all have arrived")
+    raise NotAsked("no object was found that only the source has, so this can't be tried")
 
 
 def _only_at_source(plan: Plan, source: RepositoryInfo) -> Iterator[str]:

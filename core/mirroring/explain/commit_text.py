@@ -93,4 +93,4 @@ def _on_its_way(commit: CommitFacts, stage: Stage, region: str) -> Phrase:
         return sentence(f"its metadata has arrived in {region}; its objects are being checked")
     if stage is Stage.CHECKING:
         return sentence(f"its record has been copied; it is being checked in {region}")
-    return sentence(f"its record has been copied; its metadata has not arrived in {region} yet")
+    return sentence(f"its record has been copied; what it names has not been looked for in {region} yet")

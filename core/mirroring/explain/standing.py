@@ -8,7 +8,7 @@ from core.mirroring.explain.verdict import Verdict, state_of, tell_unreachable, 
 from core.mirroring.facts import DutyFacts, MirrorFacts
 from core.mirroring.rpo import Targets, in_words, is_destination_stale, is_stale
 from core.mirroring.states import State
-from core.text.phrases import count, say, sentence, sentences
+from core.text.phrases import count, name, say, sentence, sentences
 
 
 def judge_standing(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
@@ -122,7 +122,9 @@ def _stale_destination(mirror: MirrorFacts, now: datetime, targets: Targets) -> 
     looked_at = mirror.destination_looked_at
     if looked_at is None or not is_destination_stale(looked_at, now, targets):
         return None
-    unknown = sentence(f"{mirror.region} was last checked {_ago(looked_at, now)}, so what it has now is not known")
+    unknown = sentence(
+        name(mirror.region), f" was last checked {_ago(looked_at, now)}, so what it has now is not known"
+    )
     if failing := failing_look(mirror):
         why = sentence(f"the last try failed: {failing.outcome.rstrip('.')}")
         phrase = sentences(unknown, why, what_follows(failing))

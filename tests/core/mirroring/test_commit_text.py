@@ -56,7 +56,7 @@ def told(commit: CommitFacts, stage: Stage, **more: Any) -> str:
             replace(WHOLE, data="unknown", metadata_at=None),
             Stage.WAITING,
             [],
-            "metadata has not arrived in eu-west-1",
+            "what it names has not been looked for in eu-west-1",
         ),
     ],
 )

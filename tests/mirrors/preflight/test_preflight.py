@@ -318,7 +318,7 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
     ("destination-proxy", shows_elsewhere, WARNING, "serves objects that only the source has", "--proxy"),
     ("destination-proxy", store("eu_store", down=DOWN), UNKNOWN, "did not answer", "where a rule back"),
     ("destination-proxy", says("us", "get_commit", DOWN), UNKNOWN, "did not answer", "where a rule back"),
-    ("destination-proxy", all_arrived, UNKNOWN, "all have arrived", "where a rule back"),
+    ("destination-proxy", all_arrived, UNKNOWN, "so this can't be tried", "where a rule back"),
     (
         "source-metadata-prefix",
         lambda lm: lm.us_store.objects.clear(),
