@@ -95,7 +95,8 @@ def test_what_a_verification_found_before_it_was_broken_off_is_told(life: Soak, 
     life.rounds()
     export = Export.objects.get()
     made = {"ref": commit, "path": export.path, "started_at": clock.now(), "ended_at": clock.now()}
-    for found, state in (({}, "up_to_date"), ({"missing": 1}, "damaged"), ({}, "damaged")):
+    unfound = {"failed": "not_proven", "outdated": "up_to_date"}[outcome]
+    for found, state in (({}, unfound), ({"missing": 1}, "damaged"), ({}, "damaged")):
         ExportVerification.objects.create(export=export, outcome=outcome, **made, **found)
         assert told()["state"] == state
     ExportVerification.objects.create(export=export, outcome="equal", **made)
