@@ -68,6 +68,7 @@ CASES = {
     "installation": ["/installations/eu-west-1/", "/installations/mars-1/"],
     "installation_edit": ["/installations/mars-1/edit/"],
     "installation_delete": ["/installations/mars-1/delete/"],
+    "mirror_sweeps": [f"{MIRROR}sweeps/"],
     "mirror_settings": [f"{MIRROR}settings/"],
     "mirror_audit": [f"{MIRROR}audit/", "/mirrors/models-eu/audit/"],
     "mirror_delete": [f"{MIRROR}delete/"],
