@@ -56,6 +56,11 @@ def root_causes(readings: Sequence[MirrorStatus], now: datetime) -> list[RootCau
     return [*outages, *(_of_stop(stop) for stop in _stops(readings, now))]
 
 
+def outages_of(reading: MirrorStatus, now: datetime) -> list[RootCause]:
+    """Outages in the regions of a mirror, which says what it knew before for some minutes yet."""
+    return [_of_outage(one, [], now) for one in contact.outages(now) if one.region in _regions(reading)]
+
+
 def _of_outage(outage: Outage, readings: Sequence[MirrorStatus], now: datetime) -> RootCause:
     names = sorted(reading.mirror.name for reading in readings if outage.region in _regions(reading))
     return RootCause(

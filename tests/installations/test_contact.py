@@ -151,6 +151,20 @@ def test_the_pages_of_installations_tell_it(lm: Deployment, olga: Client) -> Non
     )
 
 
+def test_a_mirrors_page_tells_it_while_what_it_knows_is_still_new(lm: Deployment, head: str, olga: Client) -> None:
+    assert "may be out of date" not in text(olga.get("/mirrors/lake-eu/"))
+    failing(lm)
+    shown = text(olga.get("/mirrors/lake-eu/"))
+    assert "The lakeFS of eu-west-1 has not answered for 46 s. Check its lakeFS server" in shown
+    assert "What this page says of eu-west-1 may be out of date." in shown
+    lm.eu.failing.clear()
+    asked(lm)
+    lm.ap.failing["server"] = DOWN
+    row = asked(lm, "ap-southeast-2")
+    Contact.objects.filter(pk=row.pk).update(failing_since=clock.now() - timedelta(seconds=46))
+    assert "may be out of date" not in text(olga.get("/mirrors/lake-eu/")), "no region of this mirror's"
+
+
 def test_it_is_a_metric(lm: Deployment, owner: User) -> None:
     failing(lm)
     line = 'lakemirror_outage_seconds{region="eu-west-1",service="lakefs",status="unreachable"} 46'
