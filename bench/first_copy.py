@@ -15,22 +15,20 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from io import BytesIO
 from multiprocessing.pool import Pool
 from pathlib import Path
-from statistics import median
 from typing import Any
 from urllib.parse import urlsplit
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from export_copy import LARGE_BYTES, RCLONE, REGION, SMALL_BYTES, Figure, medians, tell, workers
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.writes import Writer
@@ -41,18 +39,7 @@ from graveler.ranges import write_range
 from spark_jobs.check.job import check_batch
 from spark_jobs.check.settings import Bring, CheckSettings, StoreLocation
 
-SMALL_BYTES, LARGE_BYTES = 4 << 10, 16 << 20
-REGION = "us-east-1"
-RCLONE = ("--transfers", "64", "--checkers", "64", "--s3-no-check-bucket", "--stats", "0", "-q")
 RELAYED_AT_ONCE = {SMALL_BYTES: 64, LARGE_BYTES: 4}
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """Seconds on the clock, and of the processor for whoever copied."""
-
-    seconds: float
-    processor: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +121,6 @@ def servers(source: str, store: str) -> Iterator[tuple[Store, Store]]:
 def _named(url: str) -> Store:
     parts = urlsplit(url)
     return Store(f"{parts.scheme}://{parts.hostname}:{parts.port}", (parts.username or "", parts.password or ""))
-
-
-@contextlib.contextmanager
-def workers(processes: int) -> Iterator[Pool]:
-    """Processes that have loaded what bringing needs, as a worker's or an executor's have."""
-    pool = get_context("forkserver").Pool(processes)
-    try:
-        pool.map(time.sleep, [0.2] * processes, chunksize=1)
-        yield pool
-    finally:
-        pool.close()
-        pool.join()
 
 
 def filled(source: Store, count: int, size: int, parts: int) -> Commit:
@@ -263,8 +238,6 @@ def _crt_client(keys: tuple[str, str]) -> Any:
 
 
 def _crt_call(client: Any, method: str, server: Store, path: str, data: bytes | None = None) -> bytes:
-    from io import BytesIO
-
     from awscrt import http, s3
 
     headers = http.HttpHeaders([("host", server.endpoint.partition("://")[2])])
@@ -283,22 +256,6 @@ def _crt_call(client: Any, method: str, server: Store, path: str, data: bytes | 
             f"{method} {path}: {getattr(failed, 'body', failed)}"
         )  # its own can't be handed over to another process
     return b"".join(pieces[offset] for offset in sorted(pieces))
-
-
-# --- figures ---------------------------------------------------------------------------------------------------------
-
-
-def medians(figures: Sequence[Figure]) -> Figure:
-    return Figure(median(one.seconds for one in figures), median(one.processor for one in figures))
-
-
-def tell(count: int, size: int, took: Mapping[str, Figure]) -> None:
-    """One line each; ratios above 1 say that the other takes longer."""
-    print(f"{count:,} objects of {size >> 10:,} KiB")
-    for name, figure in took.items():
-        speed = f"{count / figure.seconds:8.0f} objects/s {count * size / figure.seconds / 1e6:9.1f} MB/s"
-        ratio = f"{figure.seconds / took['ours'].seconds:.2f} times as long"
-        print(f"  {name:8} {figure.seconds:7.1f} s {speed}  processor {figure.processor:6.1f} s  {ratio}", flush=True)
 
 
 if __name__ == "__main__":

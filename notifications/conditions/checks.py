@@ -17,7 +17,7 @@ from deployment import config
 from installations import contact
 from installations.models import InstallationTest
 from mirrors.status.mirror import MirrorStatus
-from notifications.conditions.observation import Observation, Trouble
+from notifications.conditions.observation import Observation, Trouble, of_mirror
 from notifications.conditions.regions import region_subject
 
 AUDIT = "audit"
@@ -44,9 +44,7 @@ def look_at_gc_rules(seen: Observation, readings: Sequence[MirrorStatus]) -> Non
         if reading.own_rules:
             kind = AlertKind.MIRROR_GARBAGE_COLLECTION
             condition = Condition(kind=kind, subject=subject, sentence=str(sentence(reading.own_rules)))
-            link = reverse("mirror", args=[mirror.name])
-            about = {"name": mirror.name, "link": link, "remedy": kind.remedy, "labels": mirror.labels}
-            seen.troubles.append(Trouble(condition=condition, region=mirror.region, mirror=mirror.pk, **about))
+            seen.troubles.append(of_mirror(mirror, condition))
 
 
 def test_subject(region: str) -> str:

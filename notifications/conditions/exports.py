@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
-
-from django.urls import reverse
 
 from core.notifications.kinds import OF_EXPORTS, AlertKind
 from core.notifications.lifecycle import Condition, Standing
@@ -14,7 +11,7 @@ from core.text.phrases import SHORT_ID, sentence
 from exports.models import Export
 from exports.status.export import ExportSummary
 from installations import contact
-from notifications.conditions.observation import UNSURE_EXPORT, Observation, Trouble, with_state
+from notifications.conditions.observation import UNSURE_EXPORT, Observation, of_export, with_state
 from notifications.conditions.regions import region_subject
 
 
@@ -26,7 +23,7 @@ def look_at_exports(seen: Observation, readings: Sequence[ExportSummary]) -> Non
         seen.standings[subject] = Standing(words, told.state not in UNSURE_EXPORT, export.succeeded_at)
         if kind := OF_EXPORTS.get(told.state):
             condition = Condition(kind=kind, subject=subject, sentence=str(told.sentence))
-            seen.troubles.append(Trouble(condition=condition, remedy=kind.remedy, **_about(export)))
+            seen.troubles.append(of_export(export, condition))
 
 
 def look_at_verifications(seen: Observation, readings: Sequence[ExportSummary], now: datetime) -> None:
@@ -42,19 +39,8 @@ def look_at_verifications(seen: Observation, readings: Sequence[ExportSummary], 
             kind = AlertKind.EXPORT_UNVERIFIED
             cause = _subject(export) if reading.told.state in OF_EXPORTS else down.get(export.region, "")
             condition = Condition(kind=kind, subject=subject, sentence=str(sentence(told)), since=last.at, cause=cause)
-            seen.troubles.append(Trouble(condition=condition, remedy=kind.remedy, **_about(export)))
+            seen.troubles.append(of_export(export, condition))
 
 
 def _subject(export: Export) -> str:
     return f"export/{export.pk}"
-
-
-def _about(export: Export) -> Mapping[str, Any]:
-    """What every alert about an export shows of it."""
-    return {
-        "name": f"{export.repository} · {export.branch}",
-        "link": reverse("export", args=[export.pk]),
-        "region": export.region,
-        "export": export.pk,
-        "labels": export.labels,
-    }

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.urls import reverse
-
 from core.notifications.kinds import AlertKind
 from core.notifications.lifecycle import Condition, Standing
 from core.text.phrases import SHORT_ID, count
 from mirrors.models import HeldMerge, Mirror
 from mirrors.status.mirror import MirrorStatus
 from mirrors.transitions.held_merges import ungated_now
-from notifications.conditions.observation import Observation, Trouble
+from notifications.conditions.observation import Observation, Trouble, of_mirror
 
 
 def look_at_held(seen: Observation, readings: Sequence[MirrorStatus], now: datetime) -> None:
@@ -45,12 +43,5 @@ def _words(mirror: Mirror, rows: Sequence[HeldMerge]) -> str:
 
 def _trouble(mirror: Mirror, rows: Sequence[HeldMerge], told: str) -> Trouble:
     kind, since = AlertKind.HEAD_UNGATED, min(row.held_at for row in rows)
-    return Trouble(
-        condition=Condition(kind=kind, subject=_subject(mirror), sentence=told, since=since),
-        name=mirror.name,
-        link=reverse("mirror_held", args=[mirror.name]),
-        remedy=kind.remedy,
-        region=mirror.region,
-        mirror=mirror.pk,
-        labels=mirror.labels,
-    )
+    condition = Condition(kind=kind, subject=_subject(mirror), sentence=told, since=since)
+    return of_mirror(mirror, condition, "mirror_held")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.urls import reverse
-
 from core.notifications.kinds import OF_MIRRORS, AlertKind
 from core.notifications.lifecycle import Condition, Standing
 from jobs.duties import queue_name
-from mirrors.models import Mirror, MirrorDuty
+from mirrors.models import MirrorDuty
 from mirrors.status.mirror import MirrorStatus
 from mirrors.status.root_causes import WAITING, RootCause, cause_of
-from notifications.conditions.observation import UNSURE, Observation, Trouble, with_state
+from notifications.conditions.observation import UNSURE, Observation, of_mirror, with_state
 from notifications.conditions.regions import queue_subject, subject_of_cause
 
 
@@ -31,21 +29,8 @@ def look_at_mirrors(
         condition = Condition(
             kind=kind, subject=subject, sentence=reading.sentence, cause=_cause(reading, causes, queues)
         )
-        trouble = Trouble(
-            condition=condition,
-            name=mirror.name,
-            link=_page_of(mirror, kind),
-            remedy=kind.remedy,
-            region=mirror.region,
-            mirror=mirror.pk,
-            labels=mirror.labels,
-        )
-        seen.troubles.append(trouble)
-
-
-def _page_of(mirror: Mirror, kind: AlertKind) -> str:
-    backlog = kind in (AlertKind.MIRROR_BLOCKED, AlertKind.MIRROR_DAMAGED)
-    return reverse("mirror_backlog" if backlog else "mirror", args=[mirror.name])
+        backlog = kind in (AlertKind.MIRROR_BLOCKED, AlertKind.MIRROR_DAMAGED)
+        seen.troubles.append(of_mirror(mirror, condition, "mirror_backlog" if backlog else "mirror"))
 
 
 def _cause(reading: MirrorStatus, causes: Sequence[RootCause], queues: _QueuesOfRegions) -> str:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.urls import reverse
+
 from core.mirroring.states import NOT_KNOWN, State
 from core.notifications.lifecycle import Condition, Standing
+from exports.models import Export
+from mirrors.models import Mirror
 
 UNSURE = NOT_KNOWN | {State.RETRYING}
 """States of a mirror in which nobody knows whether what was wrong is over."""
@@ -27,6 +31,32 @@ class Trouble:
     mirror: int | None = None
     export: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def of_mirror(mirror: Mirror, condition: Condition, page: str = "mirror") -> Trouble:
+    """What is wrong with a mirror, with what every alert about one shows; `page`: the name of the page that helps."""
+    return Trouble(
+        condition=condition,
+        name=mirror.name,
+        link=reverse(page, args=[mirror.name]),
+        remedy=condition.kind.remedy,
+        region=mirror.region,
+        mirror=mirror.pk,
+        labels=mirror.labels,
+    )
+
+
+def of_export(export: Export, condition: Condition) -> Trouble:
+    """The same of an export."""
+    return Trouble(
+        condition=condition,
+        name=f"{export.repository} · {export.branch}",
+        link=reverse("export", args=[export.pk]),
+        remedy=condition.kind.remedy,
+        region=export.region,
+        export=export.pk,
+        labels=export.labels,
+    )
 
 
 @dataclass(slots=True)

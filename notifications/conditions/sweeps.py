@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db.models import Max
-from django.urls import reverse
 
 from core.notifications.kinds import AlertKind
 from core.notifications.lifecycle import Condition, Standing
 from core.text.phrases import sentence
 from mirrors.models import Mirror, Sweep
 from mirrors.status.mirror import MirrorStatus
-from notifications.conditions.observation import Observation, Trouble
+from notifications.conditions.observation import Observation, Trouble, of_mirror
 
 _KINDS = {Sweep.State.WAITING: AlertKind.DELETIONS_WAITING, Sweep.State.FROZEN: AlertKind.DELETIONS_FROZEN}
 
@@ -46,12 +45,5 @@ def _words(mirror: Mirror, sweep: Sweep) -> str:
 
 def _trouble(mirror: Mirror, sweep: Sweep, kind: AlertKind, told: str) -> Trouble:
     since = sweep.looked_at if kind is AlertKind.DELETIONS_WAITING else sweep.began_at
-    return Trouble(
-        condition=Condition(kind=kind, subject=_subject(mirror), sentence=told, since=since),
-        name=mirror.name,
-        link=reverse("mirror_sweeps", args=[mirror.name]),
-        remedy=kind.remedy,
-        region=mirror.region,
-        mirror=mirror.pk,
-        labels=mirror.labels,
-    )
+    condition = Condition(kind=kind, subject=_subject(mirror), sentence=told, since=since)
+    return of_mirror(mirror, condition, "mirror_sweeps")
