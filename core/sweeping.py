@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from core.bringing import ObjectReplication
 from core.errors import Invalid, LakeMirrorError
@@ -77,13 +78,19 @@ def is_swept(address: str) -> bool:
     return bool(address) and not address.startswith(_NEVER) and address != _PROBE
 
 
-def named_below(namespace: str, address: str, *, full: bool) -> str:
-    """What an entry names below a namespace, relative to it; "" for what lies elsewhere. An entry with a URI of its
-    own (`full`) may lie there all the same."""
-    if not full:
-        return address
-    prefix = f"{namespace.rstrip('/')}/"
-    return address.removeprefix(prefix) if address.startswith(prefix) else ""
+def named_below(namespace: str, uri: str) -> set[str]:
+    """What an entry with a URI of its own names below a namespace, relative to it; nothing if that lies elsewhere.
+
+    Both as it is written and as lakeFS reads it: without a query, and decoded. The scheme may be another name of S3's.
+    """
+    prefix = f"{_without_scheme(namespace).rstrip('/')}/"
+    written = _without_scheme(uri)
+    read = unquote(written.partition("?")[0])
+    return {one.removeprefix(prefix) for one in (written, read) if one.startswith(prefix)} - {""}
+
+
+def _without_scheme(uri: str) -> str:
+    return uri.partition("://")[2]
 
 
 # --- from one sweep to the next -------------------------------------------------------------------------------------

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from datetime import timedelta
 from typing import NoReturn
 
 from core.errors import Conflict
 from core.listing import all_pages
 from core.sweeping import METADATA, NothingGoes
+from db import clock
 from deployment.wiring import clients, region_settings, sweep_jobs
 from deployment.wiring.region_settings import store_identity
 from mirroring.listed_repository import repository_now
@@ -20,6 +22,8 @@ from mirroring.sense.identity import ask_identity
 from mirrors.models import Candidate, Mirror, Repository
 from mirrors.services import placement
 
+LATELY = timedelta(minutes=5)
+"""A branch of the mirror's own that was looked at for uncommitted changes since then need not be asked once more."""
 log = logging.getLogger("lakemirror.sweep")
 
 
@@ -90,9 +94,13 @@ def _tell_shared(mirror: Mirror, whose: str) -> NoReturn:
     )
 
 
-def require_committed(mirror: Mirror) -> None:
-    """Nobody has uncommitted changes at the mirror: nobody can list which objects those name."""
+def require_committed(mirror: Mirror, *, afresh: bool = True) -> None:
+    """Nobody has uncommitted changes at the mirror: nobody can list which objects those name. Unless `afresh`, the
+    books are believed of branches that were looked at lately; of those that somebody else made they know nothing."""
     lakefs = clients.lakefs(mirror.region)
+    looked_at = mirror.branches.filter(stray=False, uncommitted=False, unlooked_since=None)
+    lately = looked_at.filter(looked_at__gt=clock.now() - LATELY).values_list("name", flat=True)
+    known = set() if afresh else set(lately)
     for branch in all_pages(lambda after: lakefs.list_branches(mirror.name, after=after)):
-        if lakefs.has_uncommitted(mirror.name, branch.name):
+        if branch.name not in known and lakefs.has_uncommitted(mirror.name, branch.name):
             raise NothingGoes(f"the branch {branch.name} has uncommitted changes at the mirror, which name objects too")

@@ -18,12 +18,12 @@ from django.db.models import F
 
 from core.errors import Denied, Fenced, LakeMirrorError, Stopped
 from core.exporting.deadline import Late
-from core.sweeping import Candidate, Fate, NothingGoes, fate_of, tally
+from core.sweeping import EXPIRES, Candidate, Fate, NothingGoes, fate_of, tally, why_ask
 from db import clock
 from db.chunks import chunks
 from deployment.wiring import sweep_jobs
 from jobs.lease import Lease
-from mirroring.sweep.circumstances import pins_of, require_alone, require_shown, require_source
+from mirroring.sweep.circumstances import pins_of, require_alone, require_committed, require_shown, require_source
 from mirroring.sweep.kept_commits import Kept, kept_in_books, metaranges_of, named_now
 from mirroring.sweep.kept_ranges import ranges_of
 from mirrors.models import Mirror, Sweep
@@ -56,6 +56,9 @@ def delete_due(mirror: Mirror, lease: Lease) -> bool:
     now = Mirror.objects.select_related("source").get(pk=mirror.pk)
     if not now.sweeps_now or now.reselected:
         return False
+    if not sweep.decided_by and (why := why_ask(sweep.due, sweep.listed, now.delete_percent, now.delete_most)):
+        _ask(sweep, why, lease)
+        return False
     try:
         return _slice(now, sweep, lease)
     except (Fenced, Stopped):
@@ -63,6 +66,13 @@ def delete_due(mirror: Mirror, lease: Lease) -> bool:
     except LakeMirrorError as error:
         _freeze(now, sweep, error.message, lease)
         return False
+
+
+def _ask(sweep: Sweep, why: str, lease: Lease) -> None:
+    """Its bounds have come to be lower than what it would delete: now somebody has to approve that."""
+    with lease.transaction():
+        rows = Sweep.objects.filter(pk=sweep.pk, state=State.DELETING, decided_by="")
+        rows.update(state=State.WAITING, reason=why, expires_at=clock.now() + EXPIRES)
 
 
 def _freeze(mirror: Mirror, sweep: Sweep, why: str, lease: Lease) -> None:
@@ -78,8 +88,7 @@ def _slice(mirror: Mirror, sweep: Sweep, lease: Lease) -> bool:
         raise NothingGoes("the source, the mirror's repository or a store is another one than when the sweep began")
     require_source(mirror)
     require_alone(mirror)
-    if mirror.branches.filter(uncommitted=True).exists():
-        raise NothingGoes("a branch has uncommitted changes at the mirror, which name objects too")
+    require_committed(mirror, afresh=False)
     todo = lists.read_due(mirror, sweep)
     kept = lists.read_kept(mirror, sweep)
     resolved = _keep_what_came(mirror, sweep, kept, {one.address for one in todo}, lease)
@@ -165,8 +174,7 @@ def _delete_batch(
         for one, standing, info in zip(batch, here, there, strict=True)
     ]
     going = [one for one, fate in zip(batch, fates, strict=True) if fate is Fate.DELETE]
-    if not Mirror.objects.filter(pk=mirror.pk, paused=False, copying_paused=False, follow_gc=True).exists():
-        raise Fenced(f"{mirror.name} was paused, or follows its source's garbage collection no more")
+    _require_wanted(mirror, sweep)
     lease.fence(FENCED_SECONDS)
     try:
         failed = remover.delete([_uri(mirror.namespace, one) for one in going], BATCH_SECONDS)
@@ -174,6 +182,14 @@ def _delete_batch(
         return False  # those that went have gone, as the next slice finds
     _note(mirror, sweep, batch, going, fates, failed, lease)
     return True
+
+
+def _require_wanted(mirror: Mirror, sweep: Sweep) -> None:
+    """Nobody has ended the sweep, paused the mirror or changed its bounds since the slice began. Raises Fenced."""
+    bounds = {"mirror__delete_percent": mirror.delete_percent, "mirror__delete_most": mirror.delete_most}
+    rows = Sweep.objects.filter(pk=sweep.pk, state=State.DELETING, mirror__follow_gc=True, **bounds)
+    if not rows.filter(mirror__paused=False, mirror__copying_paused=False, mirror__source__frozen_reason="").exists():
+        raise Fenced(f"{mirror.name} was paused, or has other settings for its sweeps meanwhile")
 
 
 def _uri(namespace: str, one: Candidate) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.errors import Fenced, LakeMirrorError, Stopped
+from core.errors import Corrupt, Fenced, LakeMirrorError, Stopped
 from core.sweeping import (
     APART,
     EXPIRES,
@@ -158,11 +158,16 @@ def _look(mirror: Mirror, row: Sweep, lease: Lease) -> DutyOutcome:
 
 
 def _known_before(mirror: Mirror, row: Sweep) -> dict[str, Candidate]:
-    """What the sweep before found, by address; of other repositories or stores it says nothing."""
+    """What the sweep before found, by address; of other repositories or stores it says nothing. Where its list was
+    lost, or somebody changed it, nothing is known: then all begins anew."""
     last = mirror.sweeps.filter(looked_at__isnull=False, pk__lt=row.pk).exclude(digest="").first()
     if last is None or last.pins != row.pins:
         return {}
-    return {one.address: one for one in lists.read_found(mirror, last)}
+    try:
+        return {one.address: one for one in lists.read_found(mirror, last)}
+    except Corrupt as error:
+        log.warning("%s: nothing is known of before: %s", mirror.name, error.message)
+        return {}
 
 
 def _stretches(mirror: Mirror, ids: Sequence[str], ranges: Mapping[str, int], *, here: bool) -> list[tuple[str, str]]:
@@ -179,7 +184,8 @@ def _conclude(
     """What comes of a look: nothing yet, a question to somebody, or deletions."""
     row.found, row.found_bytes = len(candidates), sum(one.size for one in candidates)
     row.due, row.due_bytes = len(chosen), sum(one.size for one in chosen)
-    row.reason = why_ask(row.due, row.listed, mirror.delete_percent, mirror.delete_most)
+    bounds = Mirror.objects.values_list("delete_percent", "delete_most").get(pk=mirror.pk)  # as they are by now
+    row.reason = why_ask(row.due, row.listed, *bounds)
     if not chosen:
         row.state, row.ended_at = State.DONE, row.looked_at
     elif row.reason:

@@ -184,8 +184,8 @@ def _below(columns: pa.RecordBatch, places: tuple[str, str]) -> pa.Array:
     full = is_full(columns)
     own = columns.column("address").filter(pc.invert(full))
     imported = columns.column("address").filter(full).to_pylist()
-    named = {named_below(place, one, full=True) for one in imported for place in places}
-    return pa.concat_arrays([own.cast(pa.string()), pa.array(sorted(named - {""}), pa.string())])
+    named = {address for one in imported for place in places for address in named_below(place, one)}
+    return pa.concat_arrays([own.cast(pa.string()), pa.array(sorted(named), pa.string())])
 
 
 def gone_of(store: SweptStore, namespace: str, batch: pa.RecordBatch, pool: ThreadPoolExecutor) -> pa.RecordBatch:

@@ -49,9 +49,17 @@ def test_all_else_below_a_namespace_is(address: str) -> None:
 
 
 def test_an_entry_with_a_uri_of_its_own_may_name_an_object_below_the_namespace() -> None:
-    assert named_below("s3://dst/lake/", "data/x", full=False) == "data/x"
-    assert named_below("s3://dst/lake", "s3://dst/lake/data/x", full=True) == "data/x"
-    assert named_below("s3://dst/lake", "s3://dst/lake2/data/x", full=True) == ""
+    for namespace in ("s3://dst/lake", "s3://dst/lake/"):
+        assert named_below(namespace, "s3://dst/lake/data/x") == {"data/x"}
+        assert named_below(namespace, "s3a://dst/lake/data/x") == {"data/x"}
+        assert named_below(namespace, "s3://dst/lake2/data/x") == set()
+        assert named_below(namespace, "s3://dst/lake/") == set()
+
+
+def test_such_a_uri_is_taken_as_it_is_written_and_as_lakefs_reads_it() -> None:
+    assert named_below("s3://dst/lake", "s3://dst/lake/data/a%20b") == {"data/a%20b", "data/a b"}
+    assert named_below("s3://dst/lake", "s3://dst/lake/data/a?b") == {"data/a?b", "data/a"}
+    assert named_below("s3://dst/my lake", "s3://dst/my%20lake/data/x") == {"data/x"}
 
 
 # --- two sweeps -----------------------------------------------------------------------------------------------------

@@ -492,3 +492,79 @@ def test_turning_it_off_ends_what_waits(left_over: Deployment, owner: User) -> N
     assert not Duty.objects.filter(kind="sweep").exists()
     with pytest.raises(Invalid, match="needs managed"):
         mirror_update(actor=owner, mirror=mirror, changes={"follow_gc": True})
+
+
+# --- what meets it ----------------------------------------------------------------------------------------------------
+
+
+def test_bounds_that_are_lowered_while_it_looks_hold(left_over: Deployment, owner: User) -> None:
+    real = lists.write_kept
+
+    def lower(*args: Any) -> str:
+        mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"delete_percent": 0})
+        return real(*args)
+
+    with mock.patch.object(lists, "write_kept", lower):
+        last = sweep(left_over)
+    assert last is not None and last.state == State.WAITING
+    assert LEFT_OVER in left_over.eu_store.objects
+
+
+def test_bounds_that_are_lowered_before_it_deletes_hold(left_over: Deployment, owner: User) -> None:
+    looked(left_over)
+    mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"delete_percent": 0})
+    last = sweep(left_over)
+    assert last is not None and (last.state, last.deleted) == (State.WAITING, 0)
+    assert last.reason == "1 of 3 objects would be deleted, more than 0 %"
+    sweep_approve(actor=owner, mirror=Mirror.objects.get(), number=last.pk)
+    last = sweep(left_over)
+    assert last is not None and (last.state, last.deleted) == (State.DONE, 1)
+
+
+def test_a_list_that_was_lost_is_made_anew(left_over: Deployment) -> None:
+    """Nothing is due by what nobody knows any more; a week later it is."""
+    lists.write_found(Mirror.objects.get(), Sweep.objects.get(), [])
+    last = sweep(left_over)
+    assert last is not None and (last.state, last.found, last.due) == (State.DONE, 1, 0)
+    Sweep.objects.exclude(pk=last.pk).delete()
+    pass_time(left_over)
+    last = sweep(left_over)
+    assert last is not None and (last.state, last.deleted) == (State.DONE, 1)
+
+
+def test_one_that_was_ended_while_it_deletes_deletes_nothing_more(left_over: Deployment, owner: User) -> None:
+    looked(left_over)
+    real = deletions.require_shown
+
+    def switch(mirror: Mirror) -> None:
+        for value in (False, True):
+            mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"follow_gc": value})
+        real(mirror)
+
+    with mock.patch.object(deletions, "require_shown", switch), pytest.raises(Fenced):
+        delete_now(left_over, Mirror.objects.get())
+    assert LEFT_OVER in left_over.eu_store.objects
+
+
+def test_uncommitted_changes_of_a_branch_that_nobody_noted_count_right_before_it_goes(left_over: Deployment) -> None:
+    looked(left_over)
+    left_over.eu.create_branch("lake-eu", "rescue", left_over.head())
+    left_over.eu.repositories["lake-eu"].uncommitted.add("rescue")
+    delete_now(left_over, Mirror.objects.get())
+    assert LEFT_OVER in left_over.eu_store.objects
+
+
+def test_the_history_of_a_branch_that_was_unselected_and_stays_is_kept(lm: Deployment, owner: User) -> None:
+    follow(lm, delete_percent=100)
+    lm.lake.commit(files={"kept": b"kept"})
+    lm.us.create_branch("lake", "etl", lm.lake.repository.branches["main"])
+    lm.lake.commit("etl", files={"tmp/1": b"one"})
+    lm.lake.commit("etl", files={"tmp/1": b"two"})
+    lm.work()
+    assert lm.torn() == []
+    mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"selected": {"include": ["main"], "exclude": []}})
+    lm.work()
+    addresses = collect(lm)
+    assert len(addresses) == 1
+    assert twice(lm).found == 0
+    assert all(lies_here(lm, one) for one in addresses)
