@@ -94,6 +94,11 @@ def end_bringing(mirror: Any) -> None:
         clients.objects(mirror.region).put(f"{mirror.namespace}/{FILE}", told)
 
 
+def machine_time() -> float:
+    """Unix time by this machine's clock, which stamps the jobs that it makes: see `copying_progress`."""
+    return time.time()
+
+
 def copying_progress(mirror: Any, tasks: int, since: float) -> list[Lanes]:
     """What the first so many tasks of the job at work tell of themselves, of those that have told it since it was made
     (Unix time)."""
@@ -113,5 +118,5 @@ def _bring(mirror: Any, slice_seconds: float) -> Bring:
     from spark_jobs.check.settings import Bring
 
     limits = float(mirror.copy_bytes_per_second or 0), float(mirror.copy_objects_per_second or 0)
-    now = time.time()
+    now = machine_time()
     return Bring(now + slice_seconds, mirror.copy_workers, *limits, made_at=now)

@@ -102,7 +102,7 @@ def _look(writer: CheckWriter, *, small: bool) -> None:
     mirror, work = as_deep(writer.mirror, writer.look), writer.work()
     rows = check_jobs.check_small(mirror, work, writer.write) if small else None
     if rows is None:
-        writer.by_spark_since = time.time()
+        writer.by_spark_since = check_jobs.machine_time()
         try:
             check_jobs.run_check(mirror, work, writer.write)
         finally:

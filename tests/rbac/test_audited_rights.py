@@ -53,15 +53,24 @@ def functions() -> list[tuple[str, ast.FunctionDef]]:
     return found
 
 
+def helpers_of(path: Path) -> Iterator[str]:
+    """A module's own functions that ask, and give the right by which it is allowed."""
+    for node in ast.parse(path.read_text()).body:
+        gives = isinstance(node, ast.FunctionDef) and node.returns is not None and ast.unparse(node.returns) == "Right"
+        if gives and any(calls_of(node, "require", *GIVING_THE_RIGHT)):
+            yield node.name
+
+
 @pytest.mark.parametrize(("where", "function"), functions(), ids=lambda it: it if isinstance(it, str) else "")
 def test_a_service_audits_the_right_that_it_asked_for(where: str, function: ast.FunctionDef) -> None:
     if where in BY_THE_MACHINE | BY_ITS_CHECKS:
         pytest.skip("nobody asks, or others do")
     asked = {ast.unparse(one) for call in calls_of(function, "require") for one in call.args[1:]}
+    giving = (*GIVING_THE_RIGHT, *helpers_of(ROOT / where.split(":")[0]))
     asked |= {
         ast.unparse(target)
         for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and any(calls_of(node, *GIVING_THE_RIGHT))
+        if isinstance(node, ast.Assign) and any(calls_of(node, *giving))
         for target in node.targets
     }
     assert {audited(call) for call in calls_of(function, "audit", "_audit")} <= asked
