@@ -66,8 +66,9 @@ def people(owner: User, teammate: User) -> list[Client]:
     return clients
 
 
-def send(people: list[Client], method: str, address: str, body: bytes, headers: dict[str, str], kind: str) -> None:
-    """One call by each of them. What it does is undone; an answer that isn't documented fails in the client."""
+def send(people: list[Client], method: str, address: str, body: bytes, headers: dict[str, str], kind: str) -> Any:
+    """One call by each of them; gives the last answer. What it does is undone; an answer that isn't documented fails in
+    the client."""
     for client in people:
         with transaction.atomic():
             answer: HttpResponse = client.generic(method, address, body, content_type=kind, headers=headers)
@@ -78,6 +79,7 @@ def send(people: list[Client], method: str, address: str, body: bytes, headers: 
             answer.getvalue()  # to its end, as a server sends it
         elif answer.content:
             json.loads(plain(answer))
+    return answer
 
 
 @settings(
@@ -115,27 +117,43 @@ def fields_of(call: dict[str, Any]) -> list[str]:
     )
 
 
-def places_of(label: str, value: Any, real: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """A value in every place of a call, one after the other: addresses and bodies."""
-    _, _, path = label.partition(" ")
-    call, good = OPERATIONS[label].definition.raw, path.format(**real)
-    if isinstance(value, str):
-        text = quote(value[:5_000].encode(errors="surrogatepass"))
-        for one in call.get("parameters", ()):
-            if one["in"] == "path":
-                yield path.format(**real | {one["name"]: text or "%20"}), b""
-            elif one["in"] == "query":
-                yield f"{good}?{one['name']}={text}", b""
-    for name in fields_of(call):
-        yield good, json.dumps({name: value}).encode()
-    if "requestBody" in call:
-        yield good, json.dumps(value).encode()
+def addresses_of(label: str, value: str, real: dict[str, Any]) -> Iterator[str]:
+    """A text in every place of a call's address, one after the other."""
+    path, text = label.partition(" ")[2], quote(value[:5_000].encode(errors="surrogatepass"))
+    for one in OPERATIONS[label].definition.raw.get("parameters", ()):
+        if one["in"] == "path":
+            yield path.format(**real | {one["name"]: text or "%20"})
+        elif one["in"] == "query":
+            yield f"{path.format(**real)}?{one['name']}={text}"
 
 
-def test_values_that_break_programs(people: list[Client], real: dict[str, Any]) -> None:
-    for label, value in product(OPERATIONS, NASTY):
-        for address, body in places_of(label, value, real):
-            send(people[:1], label.partition(" ")[0], address, body, authorized(label), "application/json")
+def refused_at_once(answer: HttpResponse) -> set[str]:
+    """The fields of a body that were looked at one by one, and refused. What is told of one field alone may have been
+    said before others were looked at."""
+    told = json.loads(plain(answer)) if answer.status_code == 400 else {}
+    return {error["field"].partition(".")[0] for error in told.get("errors", ())}
+
+
+def test_texts_in_addresses_that_break_programs(people: list[Client], real: dict[str, Any]) -> None:
+    for label, value in product(OPERATIONS, NASTY_TEXT):
+        for address in addresses_of(label, value, real):
+            send(people[:1], label.partition(" ")[0], address, b"", authorized(label), "application/json")
+
+
+def test_values_in_bodies_that_break_programs(people: list[Client], real: dict[str, Any]) -> None:
+    """In place of the body, in all fields at once, then alone in each that was not refused."""
+    for label, value in product([one for one in OPERATIONS if "requestBody" in OPERATIONS[one].definition.raw], NASTY):
+        method, _, path = label.partition(" ")
+        names, call = fields_of(OPERATIONS[label].definition.raw), (people[:1], method, path.format(**real))
+
+        def sent(body: Any, call: Any = call, headers: Any = authorized(label)) -> HttpResponse:  # noqa: B008
+            return send(*call, json.dumps(body).encode(), headers, "application/json")
+
+        sent(value)
+        refused = refused_at_once(sent(dict.fromkeys(names, value))) if len(names) > 1 else set()
+        for name in names:
+            if name not in refused:
+                sent({name: value})
 
 
 def test_bodies_that_are_hardly_json(people: list[Client], real: dict[str, Any]) -> None:
