@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import click
 
@@ -27,7 +28,9 @@ def commits(talk: Talk, path: str, limit: int, branch: str | None, stage: str | 
 @click.argument("commit")
 def commit(talk: Talk, path: str, commit: str) -> None:
     """Show a commit at a mirror: how far it has come, what is validated and what is missing."""
-    talk.tell(talk.api.get(f"{path}/commits/{quote(commit, safe='')}"), detail_tables.commit_detail)
+    mirror = unquote(path.rpartition("/")[2])
+    detail = partial(detail_tables.commit_detail, mirror=mirror)
+    talk.tell(talk.api.get(f"{path}/commits/{quote(commit, safe='')}"), detail)
 
 
 @click.command()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 import click
 
 from lakemirror.addresses import ALL, explained, mirrors_path
 from lakemirror.commands.context import LIMIT, Talk, of_mirror, talks
-from lakemirror.errors import No
+from lakemirror.errors import No, WrongUsage
 from lakemirror.output import mirror_tables
 from lakemirror.recompute import require_same
 
@@ -55,8 +56,15 @@ def show(talk: Talk, path: str) -> None:
 @LIMIT
 @of_mirror
 def blockers(talk: Talk, path: str, limit: int, group_by: str | None, **only: str | None) -> None:
-    """List what is missing or damaged at a mirror. Exits with 1 if there is anything."""
-    page = talk.api.pages(f"{path}/blockers", limit, group_by=group_by, **only)
+    """List what is missing or damaged at a mirror, each object once. Exits with 1 if there is anything.
+
+    With --json and without --group-by: once for each commit, metarange or range that names it.
+    """
+    place = f"{path}/blockers"
+    if group_by is None and not talk.as_json:
+        page = _each_once(talk, place, limit, only)
+    else:
+        page = talk.api.pages(place, limit, group_by=group_by, **only)
     if group_by == "object":
         talk.tell(page, mirror_tables.missing_objects)
     else:
@@ -64,6 +72,15 @@ def blockers(talk: Talk, path: str, limit: int, group_by: str | None, **only: st
         talk.tell(page, groups or mirror_tables.blocker_list)
     if page["results"]:
         click.get_current_context().exit(No.exit_code)
+
+
+def _each_once(talk: Talk, place: str, limit: int, only: dict[str, str | None]) -> dict[str, Any]:
+    """Each thing once, with how many commits lack it. A server of an earlier version knows no such groups: from it
+    come as many rows as ranges name the thing."""
+    try:
+        return talk.api.pages(place, limit, group_by="object", **only)
+    except WrongUsage:
+        return talk.api.pages(place, limit, **only)
 
 
 @click.command()

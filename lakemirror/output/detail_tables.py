@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from lakemirror.output.formatting import UNKNOWN, clock, count, length, short, size
+from lakemirror.output.missing_words import since, why_missing
 from lakemirror.output.rendering import facts, line, listed, state, table
 
-_FIRST_LINE = 60
+_FIRST_LINE, NAMED = 60, 5
 _WAYS = {"copied": "LakeMirror copies", "awaited": "Awaited", "mended": "To repair", "gone": "Gone"}
 
 
@@ -34,8 +36,8 @@ def commit_list(page: dict[str, Any]) -> RenderableType:
     return listed(columns, rows, none="No commits match.", more=page["pagination"]["has_more"])
 
 
-def commit_detail(commit: dict[str, Any]) -> RenderableType:
-    """A commit with its steps, what is covered of it and how much it lacks."""
+def commit_detail(commit: dict[str, Any], mirror: str) -> RenderableType:
+    """A commit with its steps, what is covered of it and what it lacks."""
     covered = commit["coverage"]
     ranges = f"{covered['covered_ranges']:,} of {covered['ranges']:,} checked" if covered else UNKNOWN
     entries = f"{covered['covered_entries']:,} of {covered['entries']:,} checked" if covered else UNKNOWN
@@ -50,8 +52,31 @@ def commit_detail(commit: dict[str, Any]) -> RenderableType:
         ("History", "complete" if commit["history"] else "not complete yet"),
         ("Waived", _waived_words(commit["waived"])),
     ]
+    if commit["detail"]:
+        about.append(("Detail", commit["detail"]))
     head = Text.assemble(commit["id"], ": ", _stage(commit))
-    return Group(head, "", facts(about), "", line(f"As of {clock(commit['as_of'])} UTC"))
+    return Group(head, "", facts(about), *_missing(commit, mirror), "", line(f"As of {clock(commit['as_of'])} UTC"))
+
+
+def _missing(commit: dict[str, Any], mirror: str) -> list[RenderableType]:
+    """The first things that a commit lacks with the reasons, each once, and where the others are."""
+    things = {(thing["kind"], thing["address"], thing["path"]): thing for thing in reversed(commit["blockers"])}
+    shown = list(reversed(things.values()))[:NAMED]
+    if not shown:
+        return []
+    rows = [
+        (
+            thing["kind"],
+            thing["path"] or thing["address"],
+            size(thing["size"]),
+            why_missing(thing),
+            since(thing["first_seen"], commit["as_of"]),
+        )
+        for thing in shown
+    ]
+    shown_here = table(("Kind", "What", "Size", "Why", "Missing for"), rows)
+    every = f"lakemirror mirror blockers {quote(mirror)} --commit {short(commit['id'])}"
+    return ["", shown_here, "", line(f"Everything that keeps it back: {every}")]
 
 
 def prioritised(answer: dict[str, Any]) -> RenderableType:

@@ -23,6 +23,7 @@ from lakemirror.output.formatting import (
     size,
     until,
 )
+from lakemirror.output.missing_words import cause_words, short_reason, since, why_missing
 from lakemirror.output.rendering import facts, line, listed, severity, state, table
 
 # --- mirrors --------------------------------------------------------------------------------------------------------
@@ -104,7 +105,7 @@ def _replication(mirror: dict[str, Any]) -> Iterator[tuple[str, str]]:
     told = mirror.get("replication") or {"causes": []}
     for number, one in enumerate(told["causes"]):
         fix = f" {one['fix']}." if one["fix"] else ""
-        text = f"{count(one['number'], 'file')}, {one['cause']}: {one['message']}.{fix}"
+        text = f"{count(one['number'], 'file')}, {cause_words(one['cause'])}: {one['message']}.{fix}"
         yield "" if number else "Not replicated", text
 
 
@@ -157,10 +158,10 @@ def _selection(selected: dict[str, Any]) -> str:
 def blocker_list(page: dict[str, Any]) -> RenderableType:
     """What is missing or wrong, the longest known first."""
     things = page["results"]
-    more = page["pagination"]["has_more"] or not page["all_named"]
+    more = page["pagination"]["has_more"] or not page["all_named"] or not page.get("all_counted", True)
     if not things:
         return Text("Nothing is missing or damaged.")
-    columns = ("Kind", "What", "Size", "Why", "Missing for", "Attempts", "Next check")
+    columns = ("Kind", "What", "Size", "Why", "Held by", "Missing for", "Attempts", "Next check")
     number = count(len(things), "problem")
     headline = f"The first {len(things):,}; there are more." if more else f"{number}: missing or damaged."
     return Group(line(headline), "", table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
@@ -169,7 +170,7 @@ def blocker_list(page: dict[str, Any]) -> RenderableType:
 def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
     """How many things are missing or wrong for each reason, or below each folder."""
     rows = [
-        (group[name] or UNKNOWN, f"{group['blockers']:,}", _since(group["oldest"], page["as_of"]))
+        (group[name] or UNKNOWN, f"{group['blockers']:,}", since(group["oldest"], page["as_of"]))
         for group in page["results"]
     ]
     more = page["pagination"]["has_more"] or not page.get("all_counted", True)
@@ -180,7 +181,12 @@ def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
 def missing_objects(page: dict[str, Any]) -> RenderableType:
     """Each thing once, with the commits that lack it."""
     rows = [
-        (thing["path"] or thing["address"], _why(thing), _held(thing), _since(thing["first_seen"], page["as_of"]))
+        (
+            thing["path"] or thing["address"],
+            short_reason(thing),
+            _held(thing),
+            since(thing["first_seen"], page["as_of"]),
+        )
         for thing in page["results"]
     ]
     more = page["pagination"]["has_more"] or not page.get("all_counted", True)
@@ -194,29 +200,18 @@ def _held(thing: dict[str, Any]) -> str:
     return f"{count(thing['commits_total'], 'commit')}: {named}" if named else count(thing["commits_total"], "commit")
 
 
-def _why(thing: dict[str, Any]) -> str:
-    if thing["gone_at_source"]:
-        return "missing at the source too"
-    why = thing["reason"].replace("-", " ")
-    return f"{why}, waived" if thing.get("waived") else why
-
-
 def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
-    why = _why(thing)
-    why += f": {thing['cause']}" if thing.get("cause") else ""
+    total = thing.get("commits_total")
     return (
         thing["kind"],
         thing["path"] or thing["address"],
         size(thing["size"]),
-        f"{why} (was complete before)" if thing["damage"] else why,
-        _since(thing["first_seen"], now),
+        why_missing(thing),
+        UNKNOWN if total is None else count(total, "commit"),
+        since(thing["first_seen"], now),
         f"{thing['attempts']:,}",
         until(thing["look_at"], now),
     )
-
-
-def _since(at: str | None, now: str) -> str:
-    return length(between(at, now))
 
 
 # --- proofs ---------------------------------------------------------------------------------------------------------

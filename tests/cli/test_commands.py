@@ -86,14 +86,29 @@ def test_what_a_terminal_would_obey_is_made_visible(server: StandIn, run: Termin
 
 
 def test_blockers_are_named_and_end_with_one(server: StandIn, run: Terminal) -> None:
-    things = [a_blocker(), a_blocker(kind="range", path=None, size=None, reason="range-missing", damage=True)]
+    things = [
+        a_blocker(commits_total=13),
+        a_blocker(kind="range", path=None, size=None, reason="range-missing", damage=True),
+    ]
     server.says("GET", f"{LAKE_EU}/blockers", blockers(*things))
     done = run("mirror", "blockers", *IN_LAKE, "--commit", "94e84f", "--branch", "main", "--reason", "missing")
     first, _, _, one, other = done.stdout.splitlines()
     assert (done.exit_code, first) == (1, "2 problems: missing or damaged.")
-    assert " ".join(one.split()) == "object sales/part-1.csv 19.2 MB missing 2 min 8 in 41 s"
+    assert " ".join(one.split()) == "object sales/part-1.csv 19.2 MB missing 13 commits 2 min 8 in 41 s"
     assert "range missing (was complete before)" in other and "data/x/y" in other
-    assert server.asked[0].query == {"commit": "94e84f", "branch": "main", "reason": "missing"}
+    only = {"commit": "94e84f", "branch": "main", "reason": "missing"}
+    assert server.asked[0].query == {"group_by": "object", **only}
+
+
+def test_a_server_that_does_not_group_by_object_is_asked_without(server: StandIn, run: Terminal) -> None:
+    path = f"{API}{LAKE_EU}/blockers"
+    server.answers["GET", path] = [
+        (400, {"message": "'object' is not one of reason, prefix"}),
+        (200, blockers(a_blocker())),
+    ]
+    done = run("mirror", "blockers", *IN_LAKE)
+    assert (done.exit_code, "sales/part-1.csv" in done.stdout) == (1, True)
+    assert [asked.query for asked in server.asked] == [{"group_by": "object"}, {}]
 
 
 def test_no_blockers_end_with_zero(server: StandIn, run: Terminal) -> None:
@@ -107,7 +122,10 @@ def test_no_more_blockers_are_fetched_than_wanted(server: StandIn, run: Terminal
     server.says("GET", f"{LAKE_EU}/blockers", blockers(*page, after="99"), blockers(*page[:20], after="119"))
     done = run("mirror", "blockers", *IN_LAKE, "--limit", "120")
     assert done.stdout.startswith("The first 120; there are more.\n")
-    assert [asked.query for asked in server.asked] == [{}, {"after": "99", "amount": "20"}]
+    assert [asked.query for asked in server.asked] == [
+        {"group_by": "object"},
+        {"group_by": "object", "after": "99", "amount": "20"},
+    ]
 
 
 def test_where_not_all_are_kept_by_name_it_says_so(server: StandIn, run: Terminal) -> None:

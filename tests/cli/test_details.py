@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +54,8 @@ def test_a_commit_is_shown_with_its_steps_and_what_it_lacks(olgas: Terminal, com
     sha = sha_of("nightly orders load")
     told = said(olgas("mirror", "commit", "analytics-eu", sha[:10], "--repository", "analytics"))
     assert told.startswith(f"{sha}: metadata") and "Blocked by 3 problems" in told and "Waived no" in told
+    assert "object orders/day=2026-11-20/part-00017.parquet 19.2 MB missing" in told, told
+    assert f"Everything that keeps it back: lakemirror mirror blockers analytics-eu --commit {sha[:8]}" in told
     assert olgas.json("mirror", "commit", "analytics-eu", sha)["blockers_total"] == 3
 
 
@@ -190,7 +193,23 @@ def test_commits_are_waived_listed_and_the_waiver_withdrawn(olgas: Terminal, com
 def test_blockers_may_be_of_a_kind_and_below_a_prefix(server: StandIn, run: Terminal) -> None:
     run("mirror", "blockers", "a", "--repository", "b", "--kind", "range", "--prefix", "x/")
     assert server.asked[0].path == f"{API}/repositories/b/mirrors/a/blockers"
-    assert server.asked[0].query == {"kind": "range", "prefix": "x/"}
+    assert server.asked[0].query == {"group_by": "object", "kind": "range", "prefix": "x/"}
+
+
+def test_an_object_that_several_commits_hold_is_listed_once(olgas: Terminal, company: Any) -> None:
+    thing = Blocker.objects.get(path__endswith="part-00017.parquet")
+    others = [Blocker(**{**row_of(thing), "holder_id": f"{number:02x}" * 32}) for number in range(12)]
+    Blocker.objects.bulk_create(others)
+    done = olgas("mirror", "blockers", *EU)
+    assert (done.exit_code, done.stdout.count(thing.path)) == (1, 1)
+    assert done.stdout.startswith("3 problems: missing or damaged.\n") and "1 commit " in done.stdout
+    everything = json.loads(olgas("mirror", "blockers", *EU, "--json").stdout)["results"]
+    assert sum(row["path"] == thing.path for row in everything) == 13
+
+
+def row_of(thing: Blocker) -> dict[str, Any]:
+    """Its columns, without its key."""
+    return {field.attname: getattr(thing, field.attname) for field in Blocker._meta.fields if not field.primary_key}
 
 
 def test_an_object_is_located(olgas: Terminal, lm: Deployment) -> None:

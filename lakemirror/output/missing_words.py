@@ -1,0 +1,33 @@
+"""What is missing or damaged, in the words that several tables share."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lakemirror.output.formatting import between, length
+
+
+def short_reason(thing: dict[str, Any]) -> str:
+    """Why a thing is in the list: "missing", "size differs", "missing at the source too"."""
+    if thing["gone_at_source"]:
+        return "missing at the source too"
+    why: str = thing["reason"].replace("-", " ")
+    return f"{why}, waived" if thing.get("waived") else why
+
+
+def why_missing(thing: dict[str, Any]) -> str:
+    """The same with why replication has not brought it, and whether it was there before."""
+    why = short_reason(thing)
+    why += f": {cause_words(thing['cause'])}" if thing.get("cause") else ""
+    return f"{why} (was complete before)" if thing["damage"] else why
+
+
+def cause_words(code: str) -> str:
+    """Why replication has not brought something, from its code: "no rule", "completed but missing"."""
+    return "the store gives no status" if code == "NotTold" else re.sub(r"(?<!^)(?=[A-Z])", " ", code).lower()
+
+
+def since(at: str | None, now: str) -> str:
+    """For how long."""
+    return length(between(at, now))
