@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from core.errors import Denied, Invalid, LakeMirrorError, NotFound, Unauthenticated, Unreachable
+from core.exporting.route import Route
 from core.installations.preflight import Check, CheckOutcome, NotAsked, failing, not_known
 from core.installations.preflight_stores import bucket_of, prefix_of
 from core.text.phrases import count
@@ -89,6 +90,17 @@ def check_store(side: str, store: Store) -> Check:
     message = f"{store.bucket} is at {store.where}, {whose}"
     by = f"the key {store.key}" if store.key else "the credentials of this machine"
     return Check(f"{side}-store", CheckOutcome.OK, f"{message}, with {by}")
+
+
+def check_region(side: str, route: Route) -> Check:
+    """Do files leave a region on their way to the bucket?"""
+    check_id, way = f"{side}-region", route.sentence.rstrip(".")
+    if route.crosses:
+        return Check(check_id, CheckOutcome.WARNING, way, f"Choose a bucket in {route.region} to avoid it")
+    if route.crosses is None:
+        fix = f"Set export_stores.{route.bucket}.region in the configuration, so that it can be told"
+        return Check(check_id, CheckOutcome.UNKNOWN, f"Whether {route.bucket} is in {route.region} is not known", fix)
+    return Check(check_id, CheckOutcome.OK, way)
 
 
 def check_bucket(side: str, store: Store, answer: object) -> Check:

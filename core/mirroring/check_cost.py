@@ -1,4 +1,4 @@
-"""What would the first check of so many objects take? By what was measured on two cores beside the store. Pure."""
+"""What would it take to check so many objects, first or deeper? By what was measured on two cores beside the store."""
 
 from __future__ import annotations
 
@@ -46,3 +46,27 @@ def first_check(
 
 def _seconds(looking: float, read: int) -> float | None:
     return None if read else round(START_SECONDS + looking, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """What a deeper setting has checked again before a branch moves: so many objects; `bytes` are read of them, 0 for
+    none. `best` and `worst` seconds; None where nobody can tell."""
+
+    depth: Depth
+    objects: int
+    bytes: int
+    best: float | None
+    worst: float | None
+
+
+def rechecks(now: Depth, *, ranges: int, objects: int, size: int, content_sample: float) -> list[Recheck]:
+    """One for each depth that is deeper than `now`; `size`: the bytes of the objects."""
+    found = []
+    for depth in now.deeper:
+        best, worst = first_check(
+            metaranges=0, ranges=ranges, entries=objects, depth=depth, content_sample=content_sample
+        )
+        share = content_sample if depth is Depth.CONTENT else 0
+        found.append(Recheck(depth, objects, round(size * share), best.seconds, worst.seconds))
+    return found

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from core.errors import Invalid, Unreadable
+from core.exporting.route import Route
 from core.installations.places import Place, store_at
 from deployment import config
+from deployment.config_sections import Store
 from deployment.overlay import Together
 
 
@@ -43,6 +45,32 @@ def export_place(region: str, uri: str) -> Place:
     if region not in names() and bucket not in settings.export_stores:
         return Place(uri, None)
     return Place(uri, store_at(settings.export_store(region, bucket)[1].endpoint))
+
+
+def export_route(region: str, uri: str) -> Route | None:
+    """Which way files go from a repository of a region to an address; None for a region that is not configured."""
+    settings = config.current()
+    if region not in names():
+        return None
+    bucket = uri.partition("://")[2].partition("/")[0]
+    source, (name, store) = settings.store(region), settings.export_store(region, bucket)
+    one_endpoint = store.endpoint.rstrip("/") == source.endpoint.rstrip("/")
+    same_keys = store.credentials.access_key_id == source.credentials.access_key_id
+    return Route(
+        region=region,
+        bucket=bucket,
+        bucket_region=region if name == region else _region_of(store),
+        within=one_endpoint and same_keys,
+        workers=settings.region,
+    )
+
+
+def _region_of(store: Store) -> str:
+    """The region whose store this is, else the one that it is configured with; "": nobody knows."""
+    own = store.endpoint.rstrip("/"), store.region
+    stores = {name: config.current().store(name) for name in names()}
+    same = (name for name, other in stores.items() if (other.endpoint.rstrip("/"), other.region) == own)
+    return next(same, store.region)
 
 
 def store_identity(region: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from deployment.wiring import region_settings
 from exports.api.serializers import ExportStatus, status_json
 from exports.models import ExportRun
 from exports.status.export import ExportSummary, proof_of
@@ -72,12 +73,22 @@ class WholeExportStatus(ExportStatus):
         help_text="null where there is no status path, before the end, and once a later run has written that file",
     )
     proven = ProvenAnswer(allow_null=True)
+    route = text_or_null()
+    crosses_regions = serializers.BooleanField(
+        allow_null=True, help_text="whether every file leaves a region on its way; null: unknown"
+    )
 
 
 def whole_status_json(reading: ExportSummary) -> dict[str, Any]:
     """With a number of queries that doesn't grow."""
-    run = reading.run
-    return {**status_json(reading), **(_of_run(reading, run) if run else _NO_RUN), "proven": _proven_json(reading)}
+    run, route = reading.run, region_settings.export_route(reading.export.region, reading.export.path)
+    return {
+        **status_json(reading),
+        **(_of_run(reading, run) if run else _NO_RUN),
+        "proven": _proven_json(reading),
+        "route": route.sentence if route else None,
+        "crosses_regions": route.crosses if route else None,
+    }
 
 
 _NO_RUN = {"steps": [], "progress": None, "failures_by_reason": [], "status_file": None}

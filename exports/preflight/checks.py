@@ -202,6 +202,8 @@ def _of_place(
     yield decide.check_store(side, store)
     yield decide.check_bucket(side, store, page)
     if side == "path":
+        if route := region_settings.export_route(plan.region, place):
+            yield decide.check_region(side, route)
         yield decide.check_list(side, place, page)
         own_place = plan.export is not None and place in (plan.export.path_at_success, plan.export.attempted_path)
         keys = page.keys if isinstance(page, ListedPage) else page

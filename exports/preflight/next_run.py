@@ -18,8 +18,7 @@ from core.exporting.state_machine import State, basis
 from core.exporting.unit_planning import Unit, plan_units
 from core.exporting.unit_values import UnitWork
 from core.exporting.unit_windows import ACTIONS, plan_with_actions_anew, plan_without_actions
-from deployment import config
-from deployment.wiring import clients, export_jobs
+from deployment.wiring import clients, export_jobs, region_settings
 from exports.models import Export, ExportRun
 from exports.preflight.branch_sample import Branch, branch_of, ranges_of
 from exports.preflight.checks import Plan
@@ -192,10 +191,8 @@ def _scaled(rows: Sequence[Mapping[str, Any]], name: str, share: float | None) -
 def _pace(region: str, path: str) -> tuple[bool, Pace]:
     """Whether the store copies by itself, and how fast: as the last runs to the same bucket, or assumed."""
     bucket = path.partition("://")[2].partition("/")[0]
-    known = config.current()
-    destination, source = known.export_store(region, bucket)[1], known.store(region)
-    same_keys = destination.credentials.access_key_id == source.credentials.access_key_id
-    within = destination.endpoint == source.endpoint and same_keys
+    route = region_settings.export_route(region, path)
+    within = route is not None and route.within
     return within, _measured(region, bucket) or (WITHIN if within else THROUGH)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest
 
+from deployment.wiring import region_settings
 from exports.engine import drift_repairs
 from exports.models import Export, ExportRun
 from exports.status.export import ExportSummary, proof_of
@@ -30,6 +31,7 @@ def detail_of(request: HttpRequest, reading: ExportSummary) -> dict[str, Any]:
         "run": run,
         "last": run is None or run == reading.run,
         "now": reading.as_of,
+        "route": region_settings.export_route(export.region, export.path),
         **(_of_run(request, reading, run) if run else {}),
         **_history(request, export, reading.as_of),
         **_proof(export),

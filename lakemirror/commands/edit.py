@@ -1,4 +1,4 @@
-"""The command that changes how a mirror's objects are copied, and which merges wait for it."""
+"""The command that changes how a mirror's objects are validated and copied, and which merges wait for it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from lakemirror.output import mirror_tables
 
 
 @click.command()
+@click.option(
+    "--validation-depth",
+    metavar="DEPTH",
+    help="How deeply objects are validated: presence, size, etag or content. With a deeper one, no branch moves until "
+    "everything has been validated again that deep.",
+)
 @click.option(
     "--object-replication",
     metavar="native|managed",
@@ -54,6 +60,7 @@ from lakemirror.output import mirror_tables
 def edit(
     talk: Talk,
     path: str,
+    validation_depth: str | None,
     object_replication: str | None,
     copying_paused: bool | None,
     workers: int | None,
@@ -68,9 +75,9 @@ def edit(
     labels: Sequence[str],
     removed: Sequence[str],
 ) -> None:
-    """Change a mirror's labels, how its objects are copied, and which merges wait for it. What is not given stays as it
-    is."""
+    """Change a mirror's labels, how its objects are validated and copied, which merges wait for it. The rest stays."""
     given: dict[str, Any] = {
+        "validation_depth": validation_depth,
         "object_replication": object_replication,
         "copying_paused": copying_paused,
         "workers": workers,
@@ -83,10 +90,8 @@ def edit(
     body |= {name: value or None for name, value in limits.items() if value is not None}
     if branch_priority:
         body["branch_priority"] = [glob for glob in branch_priority if glob]
-    if hold and no_hold:
-        raise click.UsageError("--hold and --no-hold contradict each other")
     if hold or no_hold:
-        body["hold"] = [_policy(one) for one in hold]
+        body["hold"] = _policies(hold, none=no_hold)
     tag = ""
     if labels or removed:
         mirror, tag = talk.api.get_with_tag(path)
@@ -94,6 +99,13 @@ def edit(
     if not body:
         raise click.UsageError("give at least one setting to change")
     talk.tell(talk.api.patch(path, body, tag), mirror_tables.mirror_standing)
+
+
+def _policies(hold: Sequence[str], *, none: bool) -> list[dict[str, Any]]:
+    """The policies as the API takes them; `none`: that there are to be none. Raises UsageError."""
+    if hold and none:
+        raise click.UsageError("--hold and --no-hold contradict each other")
+    return [_policy(one) for one in hold]
 
 
 def _policy(given: str) -> dict[str, Any]:

@@ -94,6 +94,8 @@ def standing(status: dict[str, Any]) -> RenderableType:
         lines.append(f"Error        {status['error_message']}")
     if status["look_error"]:
         lines.append(f"Source       {status['look_error']}")
+    if status.get("route"):
+        lines.append(f"Route        {status['route']}")
     success = f"{short(status['last_success_ref'])}, {ago(status['last_success_at'], status['as_of'])}"
     lines.append(f"Exported     {success if status['last_success_ref'] else 'not yet'}")
     lines.append(f"Head         {short(status['head'])}, as of {ago(status['head_at'], status['as_of'])}")

@@ -136,7 +136,11 @@ class MirrorSettings(CopyLimits):
 
     paused = TrueOrFalse(required=False)
     validation_depth = serializers.ChoiceField(
-        source="depth", choices=[choice.value for choice in Depth], required=False
+        source="depth",
+        choices=[choice.value for choice in Depth],
+        required=False,
+        help_text="of a mirror that exists: with a deeper one, no branch moves until everything has been validated "
+        "again that deep",
     )
     content_sample = Share(required=False)
     imported = serializers.ChoiceField(choices=[choice.value for choice in Imported], required=False)

@@ -48,6 +48,23 @@ def covering(coverage: CoverageQuerySet, range_ids: Sequence[str]) -> Covered:
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """What was looked for at a mirror so far: so many objects, with these bytes, in so many ranges."""
+
+    ranges: int
+    objects: int
+    bytes: int
+
+
+def looked_for(mirror: Mirror) -> Looked:
+    """Of its complete ranges, without what was left out because another range names the same; bytes in proportion."""
+    rows = mirror.coverage.filter(state=Coverage.State.COMPLETE)
+    sums = rows.aggregate(Count("pk"), Sum("looked_up"), Sum("entries"), Sum("bytes"))
+    looked, entries, size = (sums[f"{name}__sum"] or 0 for name in ("looked_up", "entries", "bytes"))
+    return Looked(sums["pk__count"], looked, round(size * min(looked / entries, 1)) if entries else 0)
+
+
+@dataclass(frozen=True, slots=True)
 class CommitCoverage:
     """How many ranges and entries a commit has, and what of them is covered."""
 

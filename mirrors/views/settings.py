@@ -15,14 +15,17 @@ from core.access.policies import repository_arn
 from core.errors import LakeMirrorError, Stale
 from core.installations.webhook_action import ACTION_FILE, SECRET_VARIABLE
 from core.mirroring.branch_selection import OnUnselect
+from core.mirroring.check_cost import Recheck, rechecks
+from core.mirroring.object_check import Depth
 from core.text.phrases import count
 from deployment import config
 from mirrors.models import Mirror
 from mirrors.preflight.branch_matches import known_matches
+from mirrors.queries.coverage import looked_for
 from mirrors.services import settings
 from mirrors.services.webhook_file import webhook_file
 from mirrors.status.mirror import mirror_statuses
-from mirrors.views.settings_form import SettingsForm
+from mirrors.views.settings_form import DEPTHS, SettingsForm
 from mirrors.views.tabs import find_visible, may_change, may_see, show_tab
 from rbac import services as rbac
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
@@ -101,6 +104,7 @@ def _show(request: HttpRequest, mirror: Mirror, form: SettingsForm, status: int 
         "form": form,
         "may_change": changer,
         "arn": repository_arn(mirror.source.name),
+        "rechecks": _rechecks(mirror) if changer else [],
         "action_file": ACTION_FILE,
         "webhook": _webhook(request, mirror),
         "secret_variable": SECRET_VARIABLE,
@@ -109,6 +113,22 @@ def _show(request: HttpRequest, mirror: Mirror, form: SettingsForm, status: int 
         **more,
     }
     return show_tab(request, mirror_statuses([mirror])[0], "mirror_settings", context, status=status)
+
+
+def _rechecks(mirror: Mirror) -> list[tuple[str, Recheck]]:
+    """What each deeper depth has checked again, with its words; nothing while nothing was checked."""
+    looked = looked_for(mirror)
+    if not looked.ranges:
+        return []
+    found = rechecks(
+        Depth(mirror.depth),
+        ranges=looked.ranges,
+        objects=looked.objects,
+        size=looked.bytes,
+        content_sample=mirror.content_sample,
+    )
+    words = dict(DEPTHS)
+    return [(words[recheck.depth], recheck) for recheck in found]
 
 
 def _matches(mirror: Mirror, form: SettingsForm) -> dict[str, Any]:

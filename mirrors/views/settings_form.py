@@ -68,11 +68,11 @@ class SettingsForm(ServiceForm):
     depth = forms.ChoiceField(
         label="Validate objects by",
         choices=DEPTHS,
-        help_text="A deeper setting validates everything again.",
+        help_text="With a deeper one, no branch moves until everything has been validated again that deep.",
     )
     content_sample = forms.FloatField(
         label="Share of objects to read",
-        help_text="Above 0, up to 1. Used when content is validated.",
+        help_text="Above 0, up to 1. Used when content is validated; a larger share then validates everything again.",
     )
     object_replication = forms.ChoiceField(
         label="Object replication",

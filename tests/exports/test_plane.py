@@ -11,7 +11,7 @@ from adapters.s3.store_keys import keys_of
 from core.exporting.unit_values import Phase
 from db import clock
 from deployment import config
-from deployment.wiring import clients, executors, export_jobs
+from deployment.wiring import clients, executors, export_jobs, region_settings
 from exports.engine.run_io import Plane
 from exports.engine.time_slice import MARGIN_SECONDS, Slice
 from tests.deployment.test_config import SOURCE
@@ -66,6 +66,11 @@ def test_a_bucket_has_a_store_of_its_own_if_told(monkeypatch: pytest.MonkeyPatch
     region = config.current().region
     assert clients.export_store(region, "s3://company.bucket/latest").endpoint == "http://other:9000"
     assert clients.export_store(region, "s3://else/latest").endpoint == config.current().store(region).endpoint
+    way = region_settings.export_route(region, "s3://company.bucket/latest")
+    assert way is not None and (way.bucket_region, way.within, way.crosses) == ("mars-1", False, True)
+    own = region_settings.export_route(region, "s3://else/latest")
+    assert own is not None and (own.bucket_region, own.within, own.crosses) == (region, True, False)
+    assert region_settings.export_route("nowhere", "s3://else/latest") is None
     told = export_jobs.settings(region=region, namespace="s3://src/lake", path="s3://company.bucket/latest")
     assert (told.destination.region, told.destination.endpoint) == ("company.bucket", "http://other:9000")
     assert "hidden" not in repr(told)

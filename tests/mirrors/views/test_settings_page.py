@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from audit.models import AuditEvent
+from db import clock
 from mirrors.models import Mirror
 from rbac.models import User
 from tests.mirrors.factories import make_company
@@ -171,3 +172,18 @@ def test_branches_that_match_are_told_while_one_types(olga: Client, mirror: Mirr
     assert "'prcing-*' matches no branch now" in text(answer) and "<html" not in answer.content.decode()
     wrong = olga.post(SETTINGS, {"include": "[a"}, headers={"HX-Request": "true", "HX-Target": "matches"})
     assert wrong.status_code == 200
+
+
+def test_before_a_deeper_depth_is_saved_it_is_told_what_that_has_checked(
+    olga: Client, teammate: User, client: Client, mirror: Mirror
+) -> None:
+    mirror.coverage.all().delete()
+    assert "no branch moves until everything has been validated again that deep" in text(olga.get(SETTINGS))
+    assert "before a branch moves again" not in text(olga.get(SETTINGS))
+    figures = {"state": "complete", "depth": "etag", "entries": 4000, "looked_up": 1000, "bytes": 4_000_000}
+    mirror.coverage.create(range_id="ab" * 32, checked_at=clock.now(), **figures)
+    told = text(olga.get(SETTINGS))
+    assert "about 1,000 objects are validated before a branch moves again. 976.6 KB are read for that." in told
+    assert told.count("before a branch moves again") == 1
+    client.force_login(teammate)
+    assert "before a branch moves again" not in text(client.get(SETTINGS))
