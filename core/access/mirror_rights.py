@@ -15,10 +15,17 @@ from core.access.policies import (
     Right,
     evaluate,
     may_cover_repository,
+    namespace_arn,
     repository_arn,
 )
 
 LIST, READ, OPERATE = "fs:ListRepositories", "fs:ReadRepository", "fs:OperateMirror"
+CREATE: tuple[Right, ...] = (
+    ("fs:MirrorRepository", repository_arn(ALL)),
+    ("fs:CreateRepository", repository_arn(ALL)),
+    ("fs:AttachStorageNamespace", namespace_arn(ALL)),
+)
+"""What it takes to create any mirror: for one, each on its source, its repository or its namespace."""
 APPROVE = "fs:ApproveMirrorDeletes"
 SEE_ALL: Right = (LIST, ALL)
 
@@ -52,3 +59,21 @@ def may_see_some(policies: Sequence[Policy], username: str) -> bool:
         return verdict.allowed
     allowing = (s for policy in policies for s in policy.statements if s.effect is Effect.ALLOW and s.names(READ))
     return any(may_cover_repository(resource) for statement in allowing for resource in statement.resources)
+
+
+def missing_to_create(policies: Sequence[Policy], username: str) -> Right | None:
+    """The first of CREATE that somebody has on nothing at all: they can create no mirror; None: there may be one."""
+    return next((right for right in CREATE if not _has_somewhere(policies, right, username)), None)
+
+
+def _has_somewhere(policies: Sequence[Policy], right: Right, username: str) -> bool:
+    if (verdict := evaluate(policies, *right, username)).is_denied or verdict.allowed:
+        return verdict.allowed
+    return any(s.effect is Effect.ALLOW and s.names(right[0]) for policy in policies for s in policy.statements)
+
+
+def run_unseen(policies: Sequence[Policy]) -> str:
+    """The resource on which somebody may run mirrors without seeing them, "" if there is none."""
+    running = (s for policy in policies for s in policy.statements if s.effect is Effect.ALLOW and s.names(OPERATE))
+    named = (resource for s in running for resource in s.resources if may_cover_repository(resource))
+    return next((resource for resource in named if resource != ALL), "")

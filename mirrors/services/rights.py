@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.access.mirror_rights import SEE_ALL, may_see_some, sees_all, to_operate, to_see
+from core.access.mirror_rights import (
+    READ,
+    SEE_ALL,
+    may_see_some,
+    missing_to_create,
+    run_unseen,
+    sees_all,
+    to_operate,
+    to_see,
+)
 from core.access.policies import Right, repository_arn
 from mirrors.models import Mirror
 from rbac import services as rbac
@@ -18,11 +27,15 @@ def sees_every_mirror(user: Any) -> bool:
     return _reads(user) and sees_all(rbac.policies_of(user), user.username)
 
 
-def require_sight(user: Any) -> None:
-    """Return if there could be a mirror that they see: lists are for them, however short. NotSignedIn, Denied."""
+def require_sight(user: Any, mirror: str = "") -> None:
+    """Return if there could be a mirror that they see: lists are for them, however short. NotSignedIn, and Denied,
+    which names the right that opens least: on the `mirror` that they want to see, or on what they run unseen."""
     rbac.require(user)
-    if not sees_some_mirror(user):
-        rbac.require(user, SEE_ALL)
+    if sees_some_mirror(user):
+        return
+    if resource := repository_arn(mirror) if mirror else run_unseen(rbac.policies_of(user)):
+        rbac.require_any(user, (READ, resource), SEE_ALL)
+    rbac.require(user, SEE_ALL)
 
 
 def sees_some_mirror(user: Any) -> bool:
@@ -31,8 +44,9 @@ def sees_some_mirror(user: Any) -> bool:
 
 
 def require_sight_of(user: Any, mirror: str) -> None:
-    """Return if they may see the mirror of this name, whether there is one or not. NotSignedIn, Denied."""
-    rbac.require_any(user, *to_see(mirror))
+    """Return if they may see the mirror of this name, whether there is one or not. NotSignedIn, and Denied, which names
+    the right on this mirror alone first."""
+    rbac.require_any(user, *reversed(to_see(mirror)))
 
 
 def require_operation_of(user: Any, source: str, mirror: str) -> Right:
@@ -49,6 +63,18 @@ def require_operation(user: Any, mirror: Mirror) -> Right:
 def may_operate(user: Any, mirror: Mirror) -> bool:
     """Whether they may run it."""
     return rbac.allowed_any(user, *to_operate(mirror.source.name, mirror.name))
+
+
+def may_create_some(user: Any) -> bool:
+    """Whether there could be a mirror that they create."""
+    return _reads(user) and missing_to_create(rbac.policies_of(user), user.username) is None
+
+
+def require_some_creation(user: Any) -> None:
+    """Return if there could be a mirror that they create. NotSignedIn, Denied."""
+    rbac.require(user)
+    if missing := missing_to_create(rbac.policies_of(user), user.username):
+        rbac.require(user, missing)
 
 
 def require_change(user: Any, mirror: Mirror) -> Right:

@@ -14,10 +14,11 @@ from django.views.decorators.http import require_safe
 from audit.changes import changes_of
 from audit.models import AuditEvent
 from audit.verbs import Verb
-from core.access.policies import repository_arn
+from core.access.policies import ALL, auth_arn, repository_arn
 from mirrors.models import Mirror
 from mirrors.status.mirror import mirror_statuses
 from mirrors.views.tabs import find_visible, may_see, show_tab
+from rbac import services as rbac
 from web.pages import page_of_rows, with_query
 
 NAMING = ("mirror", "sync", "validate", "prioritise")
@@ -52,10 +53,12 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An event, what was done in words, and what of it changed: field, before, after."""
+    """An event, what was done in words, and what of it changed: field, before, after. `key`: by which access key, ""
+    for none; the id of somebody else's only for who may list their keys."""
 
     event: AuditEvent
     verb: str
+    key: str
     changes: list[tuple[str, str, str]]
 
 
@@ -66,7 +69,8 @@ def audit(request: HttpRequest, name: str) -> HttpResponse:
     """What people did to a mirror, the last first."""
     mirror = find_visible(request, name)
     page = page_of_rows(request, events_of(mirror), "pk", newest=True)
-    context = {"page": page, "events": [_tell(event) for event in page.rows], "first_page": with_query(request)}
+    events = [_tell(event, request.user) for event in page.rows]
+    context = {"page": page, "events": events, "first_page": with_query(request)}
     return show_tab(request, mirror_statuses([mirror])[0], "mirror_audit", context)
 
 
@@ -81,9 +85,17 @@ def events_of(mirror: Mirror) -> QuerySet[AuditEvent]:
     return AuditEvent.objects.filter(Q(subject=mirror.audit_name) | old)
 
 
-def _tell(event: AuditEvent) -> Told:
+def _tell(event: AuditEvent, reader: Any) -> Told:
     verb = Verb(event.verb) if event.verb in Verb.values else _guessed(event.before or {}, event.after or {})
-    return Told(event, WORDS.get(verb, verb.label), changes_of(event, leave_out=NAMING))
+    return Told(event, WORDS.get(verb, verb.label), _key(event, reader), changes_of(event, leave_out=NAMING))
+
+
+def _key(event: AuditEvent, reader: Any) -> str:
+    if not event.key_id:
+        return ""
+    sees = rbac.allowed(reader, "auth:ListAuditEvents", ALL)
+    sees = sees or rbac.allowed(reader, "auth:ListCredentials", auth_arn("user", event.actor))
+    return f"key {event.key_id}" if sees else "an access key"
 
 
 def _guessed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Verb:

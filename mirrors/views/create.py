@@ -26,6 +26,7 @@ from mirrors.preflight.questions import Plan
 from mirrors.preflight.typed_so_far import of_what_is_typed
 from mirrors.preflight.unreplicated import manifest, route_of_plan
 from mirrors.services import mirrors
+from mirrors.services.rights import require_some_creation
 from mirrors.views.forms import MirrorForm
 from mirrors.views.tabs import SECTION, may_see
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
@@ -39,7 +40,9 @@ from web.errors import status_of
 @may_see
 @keeps_typed
 def mirror_new(request: HttpRequest) -> HttpResponseBase:
-    """The form of a new mirror. What was typed stays there, whatever becomes of it."""
+    """The form of a new mirror. What was typed stays there, whatever becomes of it. Raises Denied for who can create
+    none."""
+    require_some_creation(request.user)
     if request.method != "POST":
         return _begin(request)
     if "manifest" in request.POST:

@@ -44,7 +44,7 @@ def may_see(view: View) -> View:
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        require_sight(request.user)
+        require_sight(request.user, kwargs.get("name", ""))
         return view(request, *args, **kwargs)
 
     return guarded

@@ -58,6 +58,7 @@ _OWN_CREDENTIALS = (
     "auth:ListCredentials",
     "auth:ReadCredentials",
 )
+_ONESELF = "arn:lakefs:auth:::user/${user}"
 _OPERATE = ("fs:OperateMirror", "fs:PauseExport", "fs:RunExport", "fs:AcknowledgeAlert", "fs:ManageMaintenance")
 EARLIER: dict[str, tuple[tuple[str, ...], ...]] = {
     "Operators": (_OPERATE[:3], _OPERATE[:4]),
@@ -112,24 +113,30 @@ def operate() -> Document:
 
 
 def viewer_of(*, mirror: str) -> Document:
-    """See one mirror, and no other. Invalid if that is no repository's name."""
+    """See one mirror, and no other; with access keys of one's own. Invalid if that is no repository's name."""
     _check_name(mirror, "mirror")
-    return policy_document(f"View-{mirror}", allow(["fs:ReadRepository"], repository_arn(mirror)))
+    return policy_document(
+        f"View-{mirror}",
+        allow(["fs:ReadRepository"], repository_arn(mirror)),
+        allow(_OWN_CREDENTIALS, _ONESELF),
+    )
 
 
 def operator_of(*, mirror: str) -> Document:
-    """See and run one mirror, and answer the alerts that one sees. Invalid if that is no repository's name."""
+    """See and run one mirror, and answer the alerts that one sees; with access keys of one's own. Invalid if that is no
+    repository's name."""
     _check_name(mirror, "mirror")
     return policy_document(
         f"Operate-{mirror}",
         allow(["fs:ReadRepository", "fs:OperateMirror"], repository_arn(mirror)),
         allow(["fs:AcknowledgeAlert"], alert_arn("*")),
+        allow(_OWN_CREDENTIALS, _ONESELF),
     )
 
 
 def own_credentials() -> Document:
     """Everybody's own access keys."""
-    return policy_document("ManageOwnCredentials", allow(_OWN_CREDENTIALS, "arn:lakefs:auth:::user/${user}"))
+    return policy_document("ManageOwnCredentials", allow(_OWN_CREDENTIALS, _ONESELF))
 
 
 def every_one() -> tuple[Document, ...]:

@@ -27,7 +27,8 @@ class UserForm(ServiceForm):
         required=False,
         strip=False,
         widget=forms.PasswordInput,
-        help_text="At least 8 characters. Without a password the user can only use access keys.",
+        help_text="At least 8 characters. Without one the user can only use access keys, until they have set one by a "
+        "link from manage.py reset_link.",
     )
     groups = forms.MultipleChoiceField(
         label="Groups",
@@ -36,8 +37,10 @@ class UserForm(ServiceForm):
         help_text="Permissions come from these.",
     )
 
-    def __init__(self, *args: Any, groups: list[str], **more: Any) -> None:
-        super().__init__(*args, **more)
+    policy = forms.CharField(required=False, max_length=128, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, groups: list[str], policy: str = "", **more: Any) -> None:
+        super().__init__(*args, initial={"policy": policy}, **more)
         self.fields["groups"].choices = [(name, name) for name in groups]
         self.fields["password"].widget.attrs["autocomplete"] = "new-password"
         if not groups:

@@ -25,6 +25,7 @@ from rbac.services.policy_warnings import actions
 from rbac.views import policy_draft
 from rbac.views.parts import by_name, carry_out, reason_of, show, typed
 from rbac.views.policy_templates import BLANKS, ONE_MIRROR, TEMPLATES, Template
+from rbac.views.users import may_create_holders
 from web.errors import status_of
 
 TAB = "policies"
@@ -75,6 +76,7 @@ def policy_detail(request: HttpRequest, name: str) -> HttpResponse:
         "text": pretty(policy.document),
         **_holders(request, policy),
         **_others(request, policy),
+        "may_create_user": may_create_holders(request),
         "may": {key: services.allowed(request.user, action, policy.arn) for key, action in actions.items()},
     }
     return show(request, "policy.html", TAB, context)
@@ -244,7 +246,12 @@ def _save(request: HttpRequest, draft: policy_draft.Draft, policy: Policy | None
         wrong = Wrong(str(error), 0, "")
         return _editor(request, draft, policy, wrong=wrong, status=int(status_of(error) or 500))
     name = document["id"]
-    messages.success(request, f"Saved {name}." if policy else f"Created {name}. Now attach it to a user or group.")
+    messages.success(
+        request,
+        f"Saved {name}."
+        if policy
+        else f"Created {name}. Now attach it to a user or group, or create a user who has it.",
+    )
     return redirect("policy", document["id"])
 
 

@@ -51,7 +51,8 @@ TEMPLATES = {
         Template(
             "view-mirror",
             "Viewer of one mirror",
-            "For people: see one mirror, with its jobs, alerts and metrics, and no other.",
+            "For people: see one mirror, with its jobs, alerts and metrics, and no other. They make their own access "
+            "keys.",
             "View",
             builtin.viewer_of,
             ("mirror",),
@@ -59,7 +60,8 @@ TEMPLATES = {
         Template(
             "operate-mirror",
             "Operator of one mirror",
-            "For people: see one mirror and run it (pause, sync, validate, retry, repair), and acknowledge its alerts.",
+            "For people: see one mirror and run it (pause, sync, validate, retry, repair), and acknowledge its alerts. "
+            "They make their own access keys.",
             "Operate",
             builtin.operator_of,
             ("mirror",),

@@ -38,17 +38,19 @@ def user_list(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def user_new(request: HttpRequest) -> HttpResponse:
-    """The form of a new user, with the groups that they are to be in."""
+    """The form of a new user, with the groups that they are to be in, and with the policy that `policy` names."""
     services.require(request.user, ("auth:ListUsers", ALL))
-    form = UserForm(request.POST if request.method == "POST" else None, groups=_groups_to_give(request))
+    data = request.POST if request.method == "POST" else None
+    form = UserForm(data, groups=_groups_to_give(request), policy=request.GET.get("policy", ""))
     if not (form.is_bound and form.is_valid()):
         return show(request, "user_new.html", TAB, {"form": form}, status=400 if form.is_bound else 200)
     given = form.cleaned_data
-    groups = given.pop("groups", [])
+    groups, policy, arn = given.pop("groups", []), given.pop("policy"), auth_arn("user", given["username"])
     needs = [("auth:AddGroupMember", auth_arn("group", name)) for name in groups]
-    services.require(request.user, ("auth:CreateUser", auth_arn("user", given["username"])), *needs)
+    needs += [("auth:AttachPolicy", arn)] if policy else []
+    services.require(request.user, ("auth:CreateUser", arn), *needs)
     try:
-        user = _create(request, given, groups)
+        user = _create(request, given, groups, policy)
     except LakeMirrorError as error:
         form.refuse(error)
         return show(request, "user_new.html", TAB, {"form": form}, status=400)
@@ -61,9 +63,18 @@ def _groups_to_give(request: HttpRequest) -> list[str]:
     return [name for name in names if services.allowed(request.user, "auth:AddGroupMember", auth_arn("group", name))]
 
 
+def may_create_holders(request: HttpRequest) -> bool:
+    """Whether the reader may create users and attach policies to them: to all of them, for they have no names yet."""
+    anybody = auth_arn("user", ALL)
+    needs = (("auth:ListUsers", ALL), ("auth:CreateUser", anybody), ("auth:AttachPolicy", anybody))
+    return all(services.allowed(request.user, *need) for need in needs)
+
+
 @transaction.atomic
-def _create(request: HttpRequest, given: dict[str, Any], groups: list[str]) -> User:
+def _create(request: HttpRequest, given: dict[str, Any], groups: list[str], policy: str) -> User:
     user = services.user_create(actor=request.user, **given)
+    if policy:
+        services.policy_attach(actor=request.user, policy=services.policy_find(policy), user=user)
     for name in groups:
         services.group_add(actor=request.user, group=services.group_find(name), user=user)
     return user

@@ -13,9 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from audit.models import AuditEvent
 from audit.verbs import Verb
 from core.access.documents import Document, allow, policy_document
-from core.access.policies import branch_arn, repository_arn
+from core.access.policies import branch_arn, namespace_arn, repository_arn
 from core.errors import Denied
 from db import clock
+from deployment import config
+from installations.region_usage import region_facts
 from mirrors.models import HeldMerge, Mirror
 from mirrors.services.mirrors import mirror_sync
 from mirrors.services.settings import mirror_update
@@ -119,10 +121,49 @@ def mirror_url(source: str, name: str) -> str:
     return f"{V1}/repositories/{source}/mirrors/{name}"
 
 
-def test_the_refusal_names_both_rights_that_would_do(lara: User, company: dict[str, Mirror]) -> None:
+def test_the_refusal_names_both_rights_that_would_do_the_narrow_one_first(
+    lara: User, company: dict[str, Mirror]
+) -> None:
     _, answer = Api(lara).call("GET", mirror_url("confidential", "hidden-eu"))
-    assert "may not fs:ListRepositories on *" in answer["message"]
-    assert "fs:ReadRepository on arn:lakefs:fs:::repository/hidden-eu would also be enough" in answer["message"]
+    assert "may not fs:ReadRepository on arn:lakefs:fs:::repository/hidden-eu" in answer["message"]
+    assert "fs:ListRepositories on * would also be enough" in answer["message"]
+
+
+def test_who_runs_a_mirror_unseen_is_told_the_right_on_it(outsider: User, company: dict[str, Mirror]) -> None:
+    runs = given(outsider, allow(["fs:OperateMirror"], repository_arn(ITS)))
+    status, answer = Api(runs).call("GET", f"{V1}/mirrors")
+    assert (status, f"may not fs:ReadRepository on {repository_arn(ITS)}" in answer["message"]) == (403, True)
+
+
+def test_who_can_create_no_mirror_is_not_shown_the_form(lara: User, teammate: User, company: dict[str, Mirror]) -> None:
+    """Nor the regions in it; who can create one reads where servers are only with the right to list installations."""
+    browser = Client()
+    for user in (lara, teammate):
+        browser.force_login(user)
+        assert all("/mirrors/new/" not in browser.get(page).content.decode() for page in ("/", "/mirrors/"))
+        refused = browser.get("/mirrors/new/")
+        assert (refused.status_code, "fs:MirrorRepository" in refused.content.decode()) == (403, True)
+    create = allow(["fs:MirrorRepository", "fs:CreateRepository"], repository_arn("lake*"))
+    maker = given(lara, create, allow(["fs:AttachStorageNamespace"], namespace_arn("s3://b/*")))
+    browser.force_login(maker)
+    assert "/mirrors/new/" in browser.get("/mirrors/").content.decode()
+    hosts = {facts.lakefs for facts in region_facts(config.current().regions)}
+    assert not [host for host in hosts if host in browser.get("/mirrors/new/").content.decode()]
+    browser.force_login(given(maker, allow(["fs:ListInstallations"])))
+    assert all(host in browser.get("/mirrors/new/").content.decode() for host in hosts)
+
+
+def test_the_audit_tab_keeps_ids_of_keys_from_who_may_not_list_them(
+    lara: User, owner: User, company: dict[str, Mirror]
+) -> None:
+    assert Api(owner).call("POST", f"{mirror_url(SOURCE, ITS)}/sync")[0] == 202
+    key = AuditEvent.objects.filter(subject=company[ITS].audit_name).latest("pk").key_id
+    browser = Client()
+    browser.force_login(lara)
+    told = browser.get(f"/mirrors/{ITS}/audit/").content.decode()
+    assert "by an access key" in told and key not in told
+    browser.force_login(owner)
+    assert f"by key {key}" in browser.get(f"/mirrors/{ITS}/audit/").content.decode()
 
 
 def test_it_is_run_by_the_right_on_itself_and_the_audit_has_that_right(lara: User, company: dict[str, Mirror]) -> None:
@@ -219,7 +260,8 @@ def test_access_to_one_mirror_is_given_from_its_page(owner: User, company: dict[
     assert reviewed.warnings == []
     saved = admin.post("/access/new-policy/", sent | {"do": "save", "seal": reviewed.seal})
     assert saved["Location"] == f"/access/policies/Operate-{ITS}/"
-    assert "user:ann" in admin.get(saved["Location"]).content.decode()
+    policy_page = admin.get(saved["Location"]).content.decode()
+    assert "user:ann" in policy_page and f"/access/new-user/?policy=Operate-{ITS}" in policy_page
     admin.post(f"{saved['Location']}attach/", {"holder": "user:ann"})
     assert f"Operate-{ITS}" in admin.get(link).content.decode(), "who comes again is led to the policy that is there"
     assert browser.get(f"/mirrors/{ITS}/").status_code == 200
@@ -227,6 +269,12 @@ def test_access_to_one_mirror_is_given_from_its_page(owner: User, company: dict[
     assert Mirror.objects.get(name=ITS).paused
     assert browser.get("/mirrors/hidden-eu/").status_code == 403
     assert "Give access" not in browser.get(f"/mirrors/{ITS}/").content.decode()
+    assert browser.get("/access/keys/").status_code == 200, "they make access keys of their own"
+    new = {"username": "ben", "policy": f"Operate-{ITS}"}
+    assert f'value="Operate-{ITS}"' in admin.get(f"/access/new-user/?policy=Operate-{ITS}").content.decode()
+    assert admin.post("/access/new-user/", new)["Location"] == "/access/users/ben/"
+    browser.force_login(User.objects.get(username="ben"))
+    assert browser.get(f"/mirrors/{ITS}/").status_code == 200
 
 
 def test_a_refusal_leads_to_a_page_that_one_may_see(lara: User, outsider: User, company: dict[str, Mirror]) -> None:

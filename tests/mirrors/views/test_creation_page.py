@@ -15,9 +15,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEvent
+from core.access.documents import allow, policy_document
+from core.access.policies import namespace_arn, repository_arn
 from core.errors import Unreachable
 from core.types import ReplicationRule
 from mirrors.models import Mirror
+from rbac import services
 from rbac.models import User
 from tests.api import MIRRORS, Api
 from tests.mirrors.factories import make_company
@@ -86,10 +89,20 @@ def test_half_of_the_fields_are_checked_too(olga: Client, lm: Deployment) -> Non
     assert "'lake' exists, and main is at" in said
 
 
-def test_who_may_not_make_it_is_told_which_right_is_missing(teammate: User, client: Client, lm: Deployment) -> None:
+@pytest.fixture
+def others(teammate: User, client: Client) -> Client:
+    """The browser of somebody who may create mirrors of another repository."""
+    of_others = allow(["fs:MirrorRepository", "fs:CreateRepository"], repository_arn("others*"))
+    places = allow(["fs:AttachStorageNamespace"], namespace_arn("s3://others/*"))
+    policy = services.policy_put(actor="system:tests", document=policy_document("Others", of_others, places))
+    services.policy_attach(actor="system:tests", policy=policy, user=teammate)
     client.force_login(teammate)
-    assert "tom may not fs:CreateRepository" in text(part(client, "preflight"))
-    assert "tom may not fs:MirrorRepository" in text(part(client, "matches"))
+    return client
+
+
+def test_who_may_not_make_it_is_told_which_right_is_missing(others: Client, lm: Deployment) -> None:
+    assert "tom may not fs:CreateRepository" in text(part(others, "preflight"))
+    assert "tom may not fs:MirrorRepository" in text(part(others, "matches"))
     assert lm.us.calls == lm.eu.calls == []
 
 
@@ -167,11 +180,8 @@ def test_a_source_that_does_not_answer_is_named_in_place_of_the_cost(olga: Clien
     assert "Counted again" in said
 
 
-def test_who_may_not_mirror_a_repository_learns_nothing_of_its_size(
-    teammate: User, client: Client, lm: Deployment
-) -> None:
-    client.force_login(teammate)
-    assert "tom may not fs:MirrorRepository" in text(part(client, "cost"))
+def test_who_may_not_mirror_a_repository_learns_nothing_of_its_size(others: Client, lm: Deployment) -> None:
+    assert "tom may not fs:MirrorRepository" in text(part(others, "cost"))
     assert lm.us.calls == lm.eu.calls == []
 
 
@@ -291,14 +301,11 @@ def test_repositories_and_buckets_are_suggested(olga: Client, lm: Deployment) ->
     assert part(olga, "picks").status_code == 200
 
 
-def test_only_what_one_may_mirror_and_use_is_suggested(
-    teammate: User, client: Client, olga: Client, lm: Deployment
-) -> None:
+def test_only_what_one_may_mirror_and_use_is_suggested(others: Client, olga: Client, lm: Deployment) -> None:
     lm.eu.add_repository("other", "s3://vault/other")
-    client.force_login(teammate)
     seen = part(olga, "picks").content.decode()
     assert '<option value="lake">' in seen and "s3://vault/" in seen
-    seen = part(client, "picks").content.decode()
+    seen = part(others, "picks").content.decode()
     assert '<option value="lake">' not in seen and "s3://vault/" not in seen
 
 
@@ -314,3 +321,9 @@ def test_depth_lag_target_and_adoption_are_chosen_on_the_page(olga: Client, lm: 
     assert olga.post(NEW, {**TYPED, **chosen}).status_code == 302
     mirror = Mirror.objects.get()
     assert (mirror.depth, mirror.rpo_seconds) == ("size", 900)
+
+
+def test_on_a_phone_the_checks_stand_before_the_button(olga: Client, lm: Deployment) -> None:
+    page = olga.get(NEW).content.decode()
+    assert page.index('id="preflight"') < page.index("Create mirror</button>")
+    assert '<button class="button primary" form="new-mirror">' in page

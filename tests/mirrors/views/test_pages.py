@@ -14,6 +14,8 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from audit.models import AuditEvent
+from core.access.documents import allow, policy_document
+from core.access.policies import repository_arn
 from core.errors import Unreachable
 from deployment import config
 from installations.probes import NAME
@@ -22,6 +24,7 @@ from mirrors.models import Mirror, MirrorBranch
 from mirrors.services.placement import RESERVED
 from mirrors.transitions import duties
 from mirrors.urls import urlpatterns
+from rbac import services
 from rbac.models import User
 from tests.cast import person
 from tests.mirrors.factories import make_company
@@ -68,7 +71,9 @@ def test_who_may_not_is_told_the_action_and_the_resource(
     client.force_login(outsider)
     answer = client.get(path)
     assert answer.status_code == 403
-    assert "otto may not fs:ListRepositories on *" in text(answer)
+    of_mirror = path.startswith("/mirrors/analytics-eu/")
+    right = "fs:ReadRepository on arn:lakefs:fs:::repository/analytics-eu" if of_mirror else "fs:ListRepositories on *"
+    assert f"otto may not {right}" in text(answer)
 
 
 def test_who_may_look_sees_mirrors_and_may_not_sync_them(teammate: User, client: Client, company: Any) -> None:
@@ -291,6 +296,11 @@ def test_an_unreachable_source_keeps_the_form_and_says_so(olga: Client, lm: Depl
 
 def test_who_may_only_look_is_told_which_right_is_missing(teammate: User, client: Client, lm: Deployment) -> None:
     client.force_login(teammate)
+    assert "fs:MirrorRepository on arn:lakefs:fs:::repository/*" in text(client.post("/mirrors/new/", TYPED))
+    elsewhere = allow(["fs:MirrorRepository", "fs:CreateRepository", "fs:AttachStorageNamespace"], "*")
+    denied = allow(["fs:CreateRepository"], repository_arn("lake-eu")) | {"effect": "deny"}
+    policy = services.policy_put(actor="system:tests", document=policy_document("Elsewhere", elsewhere, denied))
+    services.policy_attach(actor="system:tests", policy=policy, user=teammate)
     answer = client.post("/mirrors/new/", TYPED)
     assert answer.status_code == 403
     assert "fs:CreateRepository on arn:lakefs:fs:::repository/lake-eu" in text(answer)

@@ -1,0 +1,16 @@
+"""What a page's reader may do with mirrors, asked where a page depends on it."""
+
+from __future__ import annotations
+
+from django import template
+from django.template import Context
+
+from mirrors.services.rights import may_create_some
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def may_create_mirrors(context: Context) -> bool:
+    """Whether there could be a mirror that who reads the page creates."""
+    return may_create_some(context["request"].user)
