@@ -73,7 +73,7 @@ class AlertKind(StrEnum):
     @property
     def word(self) -> str:
         """Of an alert of this kind, as the head of a line."""
-        return self.value.replace("-", " ").capitalize().replace("Tls", "TLS")
+        return _WORDS.get(self, self.value.replace("-", " ").capitalize().replace("Tls", "TLS"))
 
     @property
     def remedy(self) -> str:
@@ -106,6 +106,8 @@ _AT_ONCE = frozenset(
         AlertKind.HEAD_UNGATED,
     }
 )
+_WORDS = {AlertKind.HEAD_UNGATED: "Moved without a hold"}
+"""Where the code does not read well."""
 _REMEDIES = {
     AlertKind.REGION_DOWN: "Check the region's servers and the network in between.",
     AlertKind.REPLICATION_STOPPED: "Check the bucket replication between the two regions: its rule, role and metrics.",

@@ -25,7 +25,7 @@ _ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
 
 
 class Cause(StrEnum):
-    """Why an object has not arrived. The words are those of the API, the pages and the guide."""
+    """Why an object has not arrived, by the code that the API and the command compare; people read its `words`."""
 
     NO_RULE = "NoRule"
     BEFORE_RULE = "BeforeRule"
@@ -45,7 +45,31 @@ class Cause(StrEnum):
     RIGHTS_MISSING = "RightsMissing"
     NOT_TOLD = "NotTold"
 
+    @property
+    def words(self) -> str:
+        """The same for people, as the head of a line."""
+        return _WORDS[self]
 
+
+_WORDS = {
+    Cause.NO_RULE: "No rule covers it",
+    Cause.BEFORE_RULE: "Older than the rule",
+    Cause.PENDING: "On its way",
+    Cause.PENDING_LONG: "On its way for too long",
+    Cause.FAILED_FOR_GOOD: "Failed for good",
+    Cause.FAILED_RETRIED: "Failed, and is tried again",
+    Cause.COMPLETED_BUT_MISSING: "Reported as copied, but missing",
+    Cause.LINK_DOWN: "Link down",
+    Cause.TARGET_DENIED: "Denied at the destination",
+    Cause.KMS_KEY: "KMS key",
+    Cause.LOCK_MISSING: "No Object Lock at the destination",
+    Cause.UNVERSIONED: "No versioning",
+    Cause.ARCHIVED: "Archived at the source",
+    Cause.SOURCE_MISSING: "Missing at the source",
+    Cause.NOT_ELIGIBLE: "Never replicated by stores",
+    Cause.RIGHTS_MISSING: "Not allowed to look",
+    Cause.NOT_TOLD: "The store gives no status",
+}
 ON_ITS_WAY = frozenset({Cause.PENDING, Cause.NOT_TOLD})
 """With these, waiting may be all that it takes."""
 

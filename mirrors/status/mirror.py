@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -134,6 +135,12 @@ class MirrorStatus:
         in_flight = self.state in (State.UP_TO_DATE, State.SYNCING, State.VALIDATING)
         late = self.lag is None or self.lag > targets(self.mirror).late_after.total_seconds()
         return "Within target" if in_flight and self.lag_known and not late else self.state.word
+
+    @property
+    def not_counted(self) -> str:
+        """The branches that say nothing about how it is doing, by their states: "2 gone at source", "" for none."""
+        aside = Counter(branch.state.word.lower() for branch in self.branches if branch.state in ASIDE)
+        return ", ".join(f"{number:,} {word}" for word, number in aside.items())
 
     @property
     def to_repair(self) -> str:

@@ -21,6 +21,7 @@ from core.mirroring.explain.blocker_text import brief_reason
 from core.mirroring.facts import Thing
 from core.mirroring.rpo import in_words
 from core.mirroring.states import Stage, State, Tone
+from core.replication.causes import Cause
 from core.text.phrases import SHORT_ID, Kind, Part, Phrase, count
 from web.pages import with_query
 
@@ -268,6 +269,12 @@ def size(number: int | None) -> str:
 def why(thing: Thing) -> str:
     """Why something blocks, in few words with a capital."""
     return brief_reason(thing).capitalize()
+
+
+@register.filter
+def cause_words(code: str) -> str:
+    """Why replication has not brought something, in words; the cause of a newer version by its code."""
+    return Cause(code).words if code in set(Cause) else code
 
 
 @register.filter

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -197,3 +198,9 @@ def test_a_store_without_statuses_says_nothing() -> None:
 )
 def test_words_of_the_header(header: str, status: Status) -> None:
     assert status_of(header) is status
+
+
+def test_people_read_words_and_the_guide_has_them_with_the_codes() -> None:
+    guide = (Path(__file__).resolve().parents[3] / "docs/guide/troubleshooting.md").read_text()
+    for one in Cause:
+        assert f"| {one.words} (`{one}`) |" in guide

@@ -172,6 +172,7 @@ def test_commits_of_a_branch_that_goes_are_not_counted_as_behind(mirror: Mirror,
     reading = mirror_status(mirror, NOW)
     assert (reading.state, reading.lag, reading.pending, reading.behind) == (State.UP_TO_DATE, 0, 0, 0)
     assert (reading.staying, len(reading.branches)) == (1, 2)
+    assert reading.not_counted == "1 gone at source"
 
 
 def test_a_stray_branch_is_shown_as_tampering(mirror: Mirror, main: Line) -> None:
