@@ -18,6 +18,7 @@ from core.access.policies import (
     namespace_arn,
     repository_arn,
 )
+from core.access.somewhere import has_somewhere
 
 LIST, READ, OPERATE = "fs:ListRepositories", "fs:ReadRepository", "fs:OperateMirror"
 CREATE: tuple[Right, ...] = (
@@ -63,13 +64,7 @@ def may_see_some(policies: Sequence[Policy], username: str) -> bool:
 
 def missing_to_create(policies: Sequence[Policy], username: str) -> Right | None:
     """The first of CREATE that somebody has on nothing at all: they can create no mirror; None: there may be one."""
-    return next((right for right in CREATE if not _has_somewhere(policies, right, username)), None)
-
-
-def _has_somewhere(policies: Sequence[Policy], right: Right, username: str) -> bool:
-    if (verdict := evaluate(policies, *right, username)).is_denied or verdict.allowed:
-        return verdict.allowed
-    return any(s.effect is Effect.ALLOW and s.names(right[0]) for policy in policies for s in policy.statements)
+    return next((right for right in CREATE if not has_somewhere(policies, right, username)), None)
 
 
 def run_unseen(policies: Sequence[Policy]) -> str:

@@ -22,6 +22,7 @@ from exports.preflight.next_run import planned_run
 from exports.preflight.pattern_trial import named, try_patterns
 from exports.preflight.pick_lists import pick_lists
 from exports.services import exports
+from exports.services.rights import require_some_configuration
 from exports.views.export import SECTION, find_visible
 from exports.views.forms import ExportForm
 from exports.views.planned_call import api_call, set_command
@@ -38,8 +39,9 @@ Context = dict[str, Any]
 @require_http_methods(["GET", "HEAD", "POST"])
 @keeps_typed
 def export_new(request: HttpRequest) -> HttpResponse:
-    """The form of a new export. What was typed stays there, whatever becomes of it."""
-    rbac.require(request.user)
+    """The form of a new export. What was typed stays there, whatever becomes of it. Raises Denied for who can configure
+    none."""
+    require_some_configuration(request.user)
     if request.method != "POST":
         return _begin(request, ExportForm.fresh())
     if _asks(request):

@@ -274,6 +274,12 @@ def test_who_may_not_configure_learns_nothing(lm: Deployment, teammate: User) ->
     lm.lake.commit(files={"a": b"1"})
     client = Client()
     client.force_login(teammate)
+    refused = client.get("/exports/new/")
+    assert (refused.status_code, "fs:ExportConfig" in refused.content.decode()) == (403, True)
+    assert "/exports/new/" not in client.get("/exports/").content.decode()
+    may(teammate, "fs:ExportConfig", branch="other")
+    client.force_login(User.objects.get(pk=teammate.pk))
+    assert "/exports/new/" in client.get("/exports/").content.decode()
     for target in ("trial", "preflight", "cost"):
         assert "fs:ExportConfig" in part(client, target)
     assert Api(teammate).call("POST", CHECK, BODY)[0] == 403
@@ -288,9 +294,9 @@ def test_a_session_that_ended_loses_nothing_that_was_typed(lm: Deployment, clien
     assert not Export.objects.exists()
 
 
-def may(user: User, *actions: str) -> None:
-    """On the branch main of `lake`, and nowhere else."""
-    statement = {"effect": "allow", "action": list(actions), "resource": branch_arn("lake", "main")}
+def may(user: User, *actions: str, branch: str = "main") -> None:
+    """On a branch of `lake`, and nowhere else."""
+    statement = {"effect": "allow", "action": list(actions), "resource": branch_arn("lake", branch)}
     policy = services.policy_put(actor="system:tests", document={"id": "some", "statement": [statement]})
     services.policy_attach(actor="system:tests", policy=policy, user=user)
 
@@ -368,5 +374,6 @@ def test_repositories_branches_and_places_are_suggested(w: World, olga: Client) 
 
 def test_only_what_one_may_export_is_suggested(w: World, outsider: User, client: Client) -> None:
     commit(w)
+    may(outsider, "fs:ExportConfig", branch="other")
     client.force_login(outsider)
     assert "<option" not in picks(client)

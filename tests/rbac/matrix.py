@@ -18,7 +18,7 @@ hook: POST lakefs-hook, POST s3-hook, POST api-lakefs-hook, POST api-s3-hook, PO
 signed-in: GET api-docs, GET api-openapi, GET api-current-user, POST api-simulate, GET api-exports
 signed-in: GET sessions, POST sessions_end, POST session_end, GET password, POST password, GET simulate
 signed-in: GET help, GET help-document, GET help-file
-signed-in: GET access, GET exports, POST exports_change, GET export_new
+signed-in: GET access, GET exports, POST exports_change
 
 own-keys: GET keys
 
@@ -91,7 +91,7 @@ installations.see installations.test: POST installation_test
 
 some-mirror: GET api-alerts, GET notifications, GET metrics, GET api-overview, GET api-jobs, GET api-search
 some-mirror: GET api-all-mirrors, GET api-commit-regions, GET api-mirrors
-some-mirror: GET home, GET map, GET search, GET commit, GET jobs, GET mirrors, GET mirror_new, POST mirrors_change
+some-mirror: GET home, GET map, GET search, GET commit, GET jobs, GET mirrors, POST mirrors_change
 mirrors.see: GET api-job, GET api-job-log, GET api-mirror, GET api-branches
 mirrors.see: GET api-commits, GET api-commit, GET api-runs, GET api-run, GET api-promotions, GET api-tags, GET api-lag
 mirrors.see: GET api-metrics, GET api-gc-safety, GET api-loss, GET api-certificate, GET api-blockers
@@ -107,7 +107,7 @@ mirrors.see: GET mirror_object, GET api-copying
 mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_delete
 every-mirror: GET api-preflight, GET api-preview, GET api-planned-unreplicated
 mirrors.create: POST api-mirrors, POST api-preflight, POST api-preview, POST api-planned-unreplicated
-some-mirror mirrors.create: POST mirror_new
+some-mirror mirrors.create: GET mirror_new, POST mirror_new
 mirrors.change: PATCH api-mirror, PATCH api-preflight, PATCH api-preview, PATCH api-planned-unreplicated
 mirrors.see mirrors.change: POST mirror_settings
 mirrors.delete: DELETE api-mirror, DELETE api-preflight, DELETE api-preview, DELETE api-planned-unreplicated
@@ -136,7 +136,7 @@ exports.see: GET api-export, GET api-export-status, GET api-export-runs, GET api
 exports.see: GET api-export-failures, GET api-export-verification, GET api-export-drift, GET export
 exports.see: GET export_edit, GET export_delete
 exports.configure: PUT api-export, POST api-export-check, POST api-export-limits, POST api-export-labels
-exports.configure: POST export_new
+exports.configure: GET export_new, POST export_new
 exports.see exports.configure: POST export_edit, POST export_limits, POST export_label
 exports.delete: DELETE api-export
 exports.see exports.delete: POST export_delete

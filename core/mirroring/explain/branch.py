@@ -144,7 +144,7 @@ def _leaving(case: _Case) -> Verdict | None:
         return None
     if branch.default and (worse := _damaged(case)):
         return worse
-    when, brief = "will be deleted here once a second check confirms it", "deleted at the source: checked once more"
+    when, brief = "will be deleted here once a second check confirms it", "deletion to be confirmed by a second check"
     if branch.gone:
         when, brief = "is being deleted here too", "being deleted here"
     if branch.default:
