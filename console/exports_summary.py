@@ -7,22 +7,24 @@ may see every mirror.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.urls import reverse
 
 from core.exporting.explain import STATES, Told
 from core.exporting.state_machine import State
+from core.mirroring.explain.mirror import STUBBORN
 from core.mirroring.states import State as ShownState
-from core.text.phrases import Phrase, count, sentence
+from core.text.phrases import Phrase, count, say, sentence
 from exports.api.exports import narrowed, visible
 from exports.models import Export, ExportRun
 from exports.services.exports import KIND, subject_of
-from exports.status.export import ExportSummary, drifting, export_statuses, unverified
+from exports.status.export import ExportSummary, drifting, export_statuses, unseen, unverified
 from exports.status.timeline import Progress, progress_of
+from installations import contact
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
 from mirrors.services.rights import sees_every_mirror
@@ -51,12 +53,39 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How all exports are doing: how many there are, how many need somebody, and some of these."""
+    """How all exports are doing: how many there are, how many need somebody, and some of these.
+
+    Of the others so many are `cut_off`: their region's lakeFS or store does not answer; `unknown`: nobody sees where
+    their branch is; `retrying`; `new`: never exported whole to their place. Each counts once, as the first of these.
+    """
 
     total: int
     needing: int
     some: Sequence[Need]
     phrase: Phrase
+    cut_off: int = 0
+    unknown: int = 0
+    retrying: int = 0
+    new: int = 0
+
+    @property
+    def in_order(self) -> int:
+        """How many are exported, as far as is known, with nothing against them."""
+        return self.total - self.needing - self.unsettled - self.new
+
+    @property
+    def unsettled(self) -> int:
+        """Of how many nobody can say that they are well, though nobody has to do anything about them alone."""
+        return self.cut_off + self.unknown + self.retrying
+
+    @property
+    def others(self) -> str:
+        """What is said of those that neither are in order nor need somebody; "" if there are none."""
+        words = [f"{count(self.cut_off, 'depends', 'depend')} on a region that does not answer"] if self.cut_off else []
+        words += [f"{count(self.unknown, 'is', 'are')} unknown"] if self.unknown else []
+        words += [f"{count(self.retrying, 'is', 'are')} being retried"] if self.retrying else []
+        words += [f"{count(self.new, 'is', 'are')} not exported yet"] if self.new else []
+        return ", ".join(words)
 
     @property
     def more(self) -> int:
@@ -109,9 +138,34 @@ def summary(user: Any, now: datetime, most: int) -> Summary:
     failed = seen.filter(Q(state=State.FAILED) | GONE | overdue | found)
     total, needing = seen.count(), failed.count()
     some = export_statuses(list(failed.order_by("repository", "branch", "name", "pk")[:most]), now) if needing else []
-    exports = count(total, "export")
-    need = f"{needing:,} of {exports} {_need_verb(needing)} attention" if needing else f"{exports}; nothing needs you"
-    return Summary(total, needing, [_need(user, reading) for reading in some], sentence(need))
+    counted = Summary(total, needing, [_need(user, reading) for reading in some], say())
+    if total:
+        counted = replace(counted, **_others(seen.exclude(pk__in=failed.values("pk")), now))
+    return replace(counted, phrase=_phrase(counted))
+
+
+def _others(exports: QuerySet[Export], now: datetime) -> dict[str, int]:
+    """How many are not in order, of those that need nobody by themselves."""
+    silent = {outage.region for outage in contact.outages(now)}
+    stubborn = Duty.objects.filter(kind=KIND, failures__gte=STUBBORN).annotate(export=-F("subject"))
+    kinds = {
+        "cut_off": Q(region__in=silent),
+        "unknown": Q(pk__in=unseen(exports, now).values("pk")),
+        "retrying": Q(pk__in=stubborn.order_by().values("export"), paused=False),
+        "new": Q(last_success_ref="") | ~Q(path_at_success=F("path")),
+    }
+    counts, before = {}, Q(pk__lt=0)
+    for kind, chosen in kinds.items():
+        counts[kind] = Count("pk", filter=chosen & ~before)
+        before |= chosen
+    return exports.aggregate(**counts)
+
+
+def _phrase(counted: Summary) -> Phrase:
+    exports = count(counted.total, "export")
+    need = f"{counted.needing:,} of {exports} {_need_verb(counted.needing)} attention" if counted.needing else exports
+    rest = counted.others or ("" if counted.needing else "nothing needs you")
+    return sentence("; ".join(filter(None, [need, rest])))
 
 
 def _need_verb(number: int) -> str:

@@ -16,16 +16,22 @@ from django.db.models import Count, Max, Min, Q
 from django_q.models import OrmQ
 
 from core.mirroring.rpo import in_words
+from deployment import config, preparation
 from jobs.lease import LEASE_SECONDS
 from jobs.models import Duty
 
 SILENT_AFTER = timedelta(seconds=60)
 LONG_OVERDUE = timedelta(minutes=5)
+FIRST_START = timedelta(minutes=5)
+"""So long nobody has to worry that a queue had no worker yet."""
+SETTLING = timedelta(minutes=2)
+"""So long after everything was installed its worker may still be starting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueReading:
-    """A queue. `beat`: when one of its workers was last heard of; `messages` wait, `overdue` duties too."""
+    """A queue. `beat`: when one of its workers was last heard of; `messages` wait, `overdue` duties too. `starting`:
+    nobody serves it, and its worker is still being started."""
 
     name: str
     beat: datetime | None
@@ -35,6 +41,7 @@ class QueueReading:
     oldest_due: datetime | None
     woken_at: datetime | None
     as_of: datetime
+    starting: bool = False
 
     @property
     def waited(self) -> timedelta:
@@ -47,13 +54,20 @@ class QueueReading:
         return self.beat is not None and self.as_of - self.beat <= SILENT_AFTER
 
     @property
-    def silent(self) -> bool:
+    def unserved(self) -> bool:
         """Whether there is work, and nobody was heard of who would do it."""
         return not self.heard and self.waited > SILENT_AFTER
 
     @property
+    def silent(self) -> bool:
+        """Whether that is so though its worker should have started long ago."""
+        return self.unserved and not self.starting
+
+    @property
     def trouble(self) -> str:
         """What is wrong and what to look at, or ""."""
+        if self.starting:
+            return ""
         if self.silent:
             woken = self.woken_at is not None and self.as_of - self.woken_at <= SILENT_AFTER
             whom = "its worker" if woken else "the controller, which sends wake-ups, and its worker"
@@ -90,9 +104,12 @@ def queue_readings(now: datetime) -> list[QueueReading]:
 
 def _queue(row: dict[str, Any], messages: int, now: datetime) -> QueueReading:
     renewed = row["last_until"] - timedelta(seconds=LEASE_SECONDS) if row["last_until"] else None
+    beat = max((at for at in (row["started"], row["ended"], renewed) if at), default=None)
+    unheard = beat is None or now - beat > SILENT_AFTER
     return QueueReading(
         name=row["queue"],
-        beat=max((at for at in (row["started"], row["ended"], renewed) if at), default=None),
+        beat=beat,
+        starting=unheard and is_starting(row["queue"], beat, row["oldest_due"], now),
         holders=row["holders"],
         messages=messages,
         due=row["due"],
@@ -100,6 +117,17 @@ def _queue(row: dict[str, Any], messages: int, now: datetime) -> QueueReading:
         woken_at=row["woken"],
         as_of=now,
     )
+
+
+def is_starting(queue: str, beat: datetime | None, due: datetime | None, now: datetime) -> bool:
+    """Whether the worker of a queue is still being started: by `scripts/run`, which says so, or because nobody ever
+    served it and its first work was due just now."""
+    home = config.current()
+    names = {home.worker_queue: "workers", home.spark_queue: "spark"}
+    stage = preparation.status().stage(names.get(queue, ""))
+    if stage is not None and stage.state != "failed":
+        return stage.state != "ready" or now.timestamp() - stage.since < SETTLING.total_seconds()
+    return stage is None and beat is None and due is not None and now - due <= FIRST_START
 
 
 def troubles(queues: Iterable[QueueReading]) -> Sequence[str]:

@@ -1,62 +1,14 @@
-"""What `scripts/run` is still preparing: the page answers before Spark is installed, and says so.
-
-The supervisor writes `var/run/status.json`; where nothing wrote it (another way of running), everything is ready.
-"""
+"""What is still being prepared, for every template."""
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from django.http import HttpRequest
 
-from deployment.config import var_dir
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One thing that is prepared. `state`: waiting, running, ready or failed; `since` in Unix seconds."""
-
-    name: str
-    title: str
-    state: str
-    detail: str = ""
-    since: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """All stages in their order; truthy while any is not ready."""
-
-    stages: tuple[Stage, ...] = ()
-
-    @property
-    def unfinished(self) -> tuple[Stage, ...]:
-        return tuple(stage for stage in self.stages if stage.state != "ready")
-
-    @property
-    def failed(self) -> bool:
-        return any(stage.state == "failed" for stage in self.stages)
-
-    def __bool__(self) -> bool:
-        return bool(self.unfinished)
-
-
-def status() -> Preparation:
-    """What is being prepared now; a status left by a supervisor that is gone counts as nothing."""
-    try:
-        # It is replaced whole, so it is never half written.
-        content = json.loads(Path(os.environ.get("LAKEMIRROR_STATUS") or var_dir() / "run" / "status.json").read_text())
-    except FileNotFoundError:
-        return Preparation()
-    if not Path(f"/proc/{content.get('pid', 0)}").exists():
-        return Preparation()
-    return Preparation(tuple(Stage(**stage) for stage in content["stages"]))
+from deployment import preparation
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
     """`preparing` for every template; falsy once all is ready."""
-    return {"preparing": status()}
+    return {"preparing": preparation.status()}

@@ -59,7 +59,7 @@ def _missing(controller_seen_at: datetime, now: datetime) -> Iterator[str]:
     if now - controller_seen_at > SILENT_AFTER:
         yield "the controller has not reported for a minute"
     for queue in queue_readings(now):
-        if queue.name in (home.worker_queue, home.spark_queue) and queue.silent:
+        if queue.name in (home.worker_queue, home.spark_queue) and queue.unserved:
             yield f"the queue {queue.name} has no worker"
     if not rounds.looked_lately(now):
         yield "alerts have not been evaluated for two minutes"

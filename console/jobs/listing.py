@@ -27,7 +27,7 @@ from mirrors.models import Mirror, MirrorDuty, Repository, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.duties import ABOUT_A_MIRROR, duties_about
 from mirrors.services.validations import validation_ask
-from mirrors.status.validations import ValidationStatus, expected_of
+from mirrors.status.runs import ValidationStatus, expected_of
 from rbac import services as rbac
 
 RUNS = 20

@@ -13,8 +13,7 @@ from jobs.job_ids import JobType, job_id, job_url
 from jobs.models import JobLine
 from jobs.queue_status import QueueReading
 from mirrors.models import Repository, Run, Validation
-from mirrors.status.runs import run_status
-from mirrors.status.validations import expected_of
+from mirrors.status.runs import expected_of, run_status
 from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null
 from web.serializers import rfc3339
 

@@ -105,7 +105,8 @@ def _machinery(request: HttpRequest, visible: MirrorQuerySet, now: datetime) -> 
         "workers": [worker for worker in workers if not worker.lost],
         "lost": [lost_sentence(worker.row) for worker in workers if worker.lost and worker.row],
         "alive": {queue.name: alive.get(queue.name, 0) for queue in queues},
-        "spark_troubles": sorted({one.row.spark_trouble for one in workers if not one.lost and one.row} - {""}),
+        "spark_troubles": sorted({worker.spark_trouble for worker in workers} - {""}),
+        "starting": [queue.name for queue in queues if queue.starting],
         "troubles": [*troubles(queues), *disagreements_seen_by(request.user)],
     }
 

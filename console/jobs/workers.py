@@ -16,6 +16,8 @@ from jobs.workers import is_lost
 from web.serializers import rfc3339
 
 WORKERS = 200
+SPARK_STARTS = timedelta(minutes=2)
+"""Where a worker and its Spark are started together, so long Spark may take longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,13 @@ class WorkerReading:
     tasks: int
     heard_at: datetime
     lost: bool
+    spark_starting: bool = False
+    """Whether its Spark can't be reached, and may still be starting as it was itself just now."""
+
+    @property
+    def spark_trouble(self) -> str:
+        """Why it does not reach its Spark though that should have started, or ""."""
+        return self.row.spark_trouble if self.row and not self.lost and not self.spark_starting else ""
 
     @property
     def place(self) -> str:
@@ -50,7 +59,13 @@ def _reported(worker: Worker, leases: dict[str, tuple[str, int, datetime]], now:
     _, tasks, until = leases.get(worker.name, ("", 0, None))
     heard = max(worker.heard_at, _renewed(until)) if until else worker.heard_at
     return WorkerReading(
-        name=worker.name, queue=worker.queue, row=worker, tasks=tasks, heard_at=heard, lost=is_lost(worker, now)
+        name=worker.name,
+        queue=worker.queue,
+        row=worker,
+        tasks=tasks,
+        heard_at=heard,
+        lost=is_lost(worker, now),
+        spark_starting=bool(worker.spark_trouble) and now - worker.started_at < SPARK_STARTS,
     )
 
 

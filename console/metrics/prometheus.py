@@ -27,6 +27,7 @@ from mirrors.models import Mirror, MirrorDuty
 from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.missing_counts import waiting_at
 from mirrors.services.rights import require_sight, sees_every_mirror
+from mirrors.status.outages import unreached
 from mirrors.transitions.rpo_breaches import is_seen, unchecked_since
 from web.prometheus import CONTENT_TYPE, Gauge, labelled
 
@@ -94,6 +95,7 @@ def _of_branches(mirrors: Sequence[Mirror], now: datetime) -> Iterator[Gauge]:
     success = Gauge("branch_last_success_timestamp_seconds", "when the mirror's branch was last moved")
     names = {mirror.pk: mirror.name for mirror in mirrors}
     known = {mirror.pk for mirror in mirrors if is_seen(mirror, now)} - unchecked_since(mirrors, now).keys()
+    known -= unreached(mirrors, now)
     for branch_lag in branch_lags(mirrors):
         labels, first = labelled(BRANCH, (names[branch_lag.mirror], branch_lag.branch)), branch_lag.first
         pending.add(labels, first.number if first else 0)

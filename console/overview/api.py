@@ -152,7 +152,7 @@ class Overview(APIView):
         causes, silent = outages_seen_by(user, readings, now), troubles(queues)
         differing = disagreements_seen_by(user)
         urgent, exports = needing_by_themselves(readings, causes), exports_summary.summary(user, now, NEEDING)
-        told = tell(readings, causes, silent, differing, exports_need=exports.needing)
+        told = tell(readings, causes, silent, differing, exports_need=exports.needing + exports.unsettled)
         return Response(
             {
                 "as_of": rfc3339(min((reading.as_of for reading in readings), default=now)),

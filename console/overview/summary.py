@@ -53,14 +53,19 @@ class Matrix:
 
 
 def is_within(reading: MirrorStatus) -> bool:
-    """Whether a mirror is known to be no later than is aimed at, whatever else may be wrong with it."""
+    """Whether a mirror is known to be no later than is aimed at, whatever else may be wrong with it. One that is being
+    copied for the first time is neither that nor late."""
     known = reading.lag_known and reading.lag is not None and reading.state not in NOT_KNOWN
-    return known and not is_beyond(reading)
+    return known and not is_beyond(reading) and not reading.first_copy
 
 
 def is_beyond(reading: MirrorStatus) -> bool:
-    """Whether a mirror is later than is aimed at, by as much as is known."""
-    return reading.lag is not None and reading.lag > targets(reading.mirror).late_after.total_seconds()
+    """Whether a mirror is later than is aimed at, by as much as is known. A first copy takes what it takes."""
+    return (
+        not reading.first_copy
+        and reading.lag is not None
+        and reading.lag > targets(reading.mirror).late_after.total_seconds()
+    )
 
 
 def tell(
@@ -78,6 +83,7 @@ def tell(
     well = f"{within:,} of {count(len(readings), 'mirror is within its', 'mirrors are within their')} target"
     others = [reading for reading in readings if not is_explained(reading, causes)]
     need, unknown = len(needing(others)), sum(_is_unknown(reading) for reading in others)
+    first = _first_copies(readings)
     retrying = sum(reading.state is State.RETRYING for reading in others)
     stops = sum(cause.service == REPLICATION for cause in causes)
     outages = len(causes) - stops
@@ -86,10 +92,17 @@ def tell(
     words += [count(need, "needs you", "need you")] if need else []
     words += [count(unknown, "is unknown", "are unknown")] if unknown else []
     words += [count(retrying, "is being retried", "are being retried")] if retrying else []
+    words += [first] if first else []
     words += [count(len(troubles), "queue is late", "queues are late")] if troubles else []
     words += ["deployments differ"] if differing else []
     rest = "; no mirror needs you" if exports_need else "; nothing needs you"
     return sentence(say(well), ": " if words else rest, ", ".join(words))
+
+
+def _first_copies(readings: Sequence[MirrorStatus]) -> str:
+    """How many are neither within their target nor late yet, or ""."""
+    number = sum(reading.first_copy for reading in readings)
+    return count(number, "is being copied for the first time", "are being copied for the first time") if number else ""
 
 
 def _is_unknown(reading: MirrorStatus) -> bool:
@@ -116,18 +129,19 @@ def tiles(
 
 
 def _exports(exports: Summary) -> Tile:
-    """Those that work, and how many somebody has to see to."""
-    need = f"{exports.needing:,} {'needs' if exports.needing == 1 else 'need'} attention"
-    below = need if exports.needing else "nothing needs you"
-    figure = f"{exports.total - exports.needing:,} / {exports.total:,}"
-    return Tile("Exports in order", figure, below, bad=exports.needing > 0)
+    """Those that work, how many somebody has to see to, and how the others are."""
+    need = f"{exports.needing:,} {'needs' if exports.needing == 1 else 'need'} attention" if exports.needing else ""
+    below = ", ".join(filter(None, [need, exports.others])) or "nothing needs you"
+    return Tile("Exports in order", f"{exports.in_order:,} / {exports.total:,}", below, bad=exports.needing > 0)
 
 
 def _within(readings: Sequence[MirrorStatus]) -> Tile:
     within = sum(is_within(reading) for reading in readings)
-    worst = max(readings, key=lambda reading: reading.lag or 0)
-    below = "nothing waits" if all(reading.lag is not None for reading in readings) else "some are unknown"
-    below = f"worst: {worst.mirror.name}, {in_words(worst.lag)}" if worst.lag else below
+    copied = [reading for reading in readings if not reading.first_copy]
+    worst = max(copied, key=lambda reading: reading.lag or 0, default=None)
+    below = "nothing waits" if all(reading.lag is not None for reading in copied) else "some are unknown"
+    below = _first_copies(readings) or below
+    below = f"worst: {worst.mirror.name}, {in_words(worst.lag)}" if worst and worst.lag else below
     return Tile("Within target", f"{within:,} / {len(readings):,}", below, bad=any(map(is_beyond, readings)))
 
 
@@ -136,23 +150,28 @@ def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
     more = "+" if any(reading.waiting_more for reading in readings) else ""
     since = min((reading.waiting_since for reading in readings if reading.waiting_since), default=None)
     states = {reading.state for reading in readings}
+    unchecked = sum(reading.is_unchecked for reading in readings)
     below = "as of the last check" if State.UNKNOWN in states else "nothing is missing"
+    below = "some are still being checked" if any(reading.first_copy for reading in readings) else below
+    below = f"{count(unchecked, 'mirror')} not checked yet" if unchecked else below
     below = "see what is damaged below" if State.DAMAGED in states else below
     below = f"oldest for {in_words((now - since).total_seconds())}" if since else below
     figure = f"{number:,}{more} {'file' if number == 1 and not more else 'files'}" if number else "nothing"
+    figure = "not known yet" if unchecked == len(readings) and not number else figure
     return Tile("Waiting to arrive", figure, below)
 
 
 def _workers(queues: Sequence[QueueReading], workers: Sequence[WorkerReading]) -> Tile:
     messages = sum(queue.messages for queue in queues)
-    silent = sum(queue.silent for queue in queues)
+    silent, starting = sum(queue.silent for queue in queues), sum(queue.starting for queue in queues)
     alive = sum(not worker.lost for worker in workers)
     lost = len(workers) - alive
     spark, unreachable = _spark(workers)
     queue = f"{count(messages, 'message')} queued" if messages else "queue empty"
+    queue = count(starting, "worker is starting", "workers are starting") if starting else queue
     queue = count(silent, "queue not served", "queues not served") if silent else queue
     below = " · ".join(filter(None, [f"{lost:,} lost" if lost else "", spark, queue]))
-    return Tile("Workers", f"{alive:,} alive", below, bad=silent > 0 or not alive or unreachable)
+    return Tile("Workers", f"{alive:,} alive", below, bad=silent > 0 or unreachable or not (alive or starting))
 
 
 def _spark(workers: Sequence[WorkerReading]) -> tuple[str, bool]:
@@ -160,7 +179,9 @@ def _spark(workers: Sequence[WorkerReading]) -> tuple[str, bool]:
     reached = spark_reached(workers)
     if reached is None:
         return "", False
-    return ("Spark reachable" if reached else "Spark unreachable"), not reached
+    if any(worker.spark_trouble for worker in workers):
+        return "Spark unreachable", True
+    return ("Spark reachable" if reached else "Spark is starting"), False
 
 
 def spark_reached(workers: Sequence[WorkerReading]) -> bool | None:

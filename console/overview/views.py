@@ -59,7 +59,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             "as_of": min(reading.as_of for reading in readings),
             "troubles": [*silent, *differing],
             "needs": context["needs"] + len(silent),
-            "summary": tell(readings, causes, silent, differing, exports_need=summary.needing),
+            "summary": tell(readings, causes, silent, differing, exports_need=summary.needing + summary.unsettled),
             "tiles": tiles(readings, queues, workers, oldest_unchecked(visible), summary, now),
             "needing": urgent[:NEEDING],
             "more": len(urgent) - NEEDING,

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from core.exporting.state_machine import ExportSituation, is_due, is_exported, is_overwritten
 from core.exporting.state_machine import State as ExportState
+from core.installations.outages import Outage, tell_outage
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State
 from core.pauses import Pause
@@ -88,6 +89,8 @@ class ExportFacts:
     succeeded_at: datetime | None = None
     retrying: str = ""
     """Why the last try of something failed that is tried again."""
+    outage: Outage | None = None
+    """Of the source's lakeFS, now."""
     stale_since: datetime | None = None
     """The last look at the branch, where that is too long ago to speak of now."""
     gone: Gone | None = None
@@ -132,6 +135,8 @@ def _told(facts: ExportFacts, now: datetime) -> Told:
     if standing.state in (ExportState.IN_PROGRESS, ExportState.REPAIRED):
         state = State.RETRYING if facts.retrying else State.SYNCING
         return Told(state, "Retrying" if facts.retrying else "Exporting", _going_on(facts))
+    if facts.outage:
+        return Told(State.UNKNOWN, "Unknown", _not_reached(facts, facts.outage, now))
     if facts.look_error:
         return Told(State.UNKNOWN, "Unknown", sentence(name(facts.branch), f" can't be read: {facts.look_error}"))
     if facts.stale_since and standing.last_success_ref:
@@ -178,6 +183,13 @@ def _not_verified(told: Told, last: Unverified, now: datetime) -> Told:
 
 
 _ADVICE = say("Repair drift copies these files again and overwrites what is there instead.")
+
+
+def _not_reached(facts: ExportFacts, outage: Outage, now: datetime) -> Phrase:
+    """What is at the destination is as it was; where the branch is now nobody knows."""
+    held = facts.standing.last_success_ref
+    last = sentence("The last complete export is of ", short(held)) if held else sentence("nothing was exported yet")
+    return sentences(tell_outage(outage, now), last)
 
 
 def _not_looked(facts: ExportFacts, stale_since: datetime, now: datetime) -> Phrase:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from core.errors import Denied, LakeMirrorError, RemoteFailure, Unauthenticated, Unreachable
 from core.mirroring.rpo import in_words
-from core.text.phrases import Phrase, count, name, say, sentence
+from core.text.phrases import Phrase, count, name, say, sentence, sentences
 
 OUTAGE_AFTER = timedelta(seconds=15)
 """What goes on for less is a restart, or one lost answer."""
@@ -54,6 +54,11 @@ class Outage:
     since: datetime
     problem: str
 
+    @property
+    def brief(self) -> str:
+        """In a few words, beside the state of what depends on it."""
+        return f"{self.service.name_alone} of {self.region}: {self.kind.word.lower()}"
+
 
 def outage_kind(service: Service, error: LakeMirrorError) -> OutageKind | None:
     """What an error says about a service; None for one that only a service at work gives, and for what is wrong with
@@ -93,3 +98,8 @@ def outage_remedy(outage: Outage) -> str:
         return f"Give {outage.region} an access key that works, on the page of its installation."
     what = "its lakeFS server" if outage.service is Service.LAKEFS else "its object store"
     return f"Check {what} and the network in between; work continues by itself once it answers."
+
+
+def tell_outage(outage: Outage, now: datetime) -> Phrase:
+    """Both."""
+    return sentences(outage_phrase(outage, 0, now), say(outage_remedy(outage)))

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from core.installations.outages import Outage
 from core.pauses import Pause
 
 # What may simply still be under way. Every other reason needs somebody.
@@ -244,8 +245,10 @@ class MirrorFacts:
     commit of the source's yet, how many commits are complete, of how many. `failing` are the duties whose last
     tries failed, worst first. `elsewhere`: its region has another store now than the one that it was checked at.
     `tags_unseen_since`: since when nobody has seen the destination's tags, if it follows tags. `unchecked_since`: when
-    the destination was last checked, if that is too long ago to speak of now.
-    `look_refused`: the look at the source failed for something that somebody has to change there.
+    the destination was last checked, if that is too long ago to speak of now; `checks_start`: the worker for it starts.
+    `look_failures`: how often in a row the look at the source failed; `look_refused`: for something that somebody has
+    to change there. `outages` are those of services of its two regions, now.
+    `moving`: rounds of promotion go on, so the next one looks at the destination, whenever it was seen last.
     `created_at`: since when it waits to be made, while it is being made.
     `left_out` counts the source's branches that are not selected and not here; `warnings` are about the selection.
     """
@@ -261,11 +264,15 @@ class MirrorFacts:
     frozen_reason: str = ""
     look_error: str = ""
     look_refused: bool = False
+    look_failures: int = 0
     looked_at: datetime | None = None
     destination_looked_at: datetime | None = None
     tags_unseen_since: datetime | None = None
     unchecked_since: datetime | None = None
+    checks_start: bool = False
     created_at: datetime | None = None
+    outages: Sequence[Outage] = ()
+    moving: bool = False
     elsewhere: bool = False
     branches: Sequence[BranchFacts] = ()
     counted: Counted = Counted()

@@ -11,11 +11,13 @@ from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
 from core.exporting.explain import Drift, ExportFacts, Gone, RunFacts, Told, Unverified, tell
 from core.exporting.state_machine import LOOK_IN_A_RUN, is_exported
 from core.exporting.state_machine import State as ExportState
+from core.installations.outages import Outage, Service
 from core.mirroring.states import State, Tone
 from core.text.phrases import count
 from deployment import config
 from exports.models import Export, ExportRun, ExportVerification
 from exports.services.exports import KIND, subject_of
+from installations import contact
 from jobs.models import Duty
 
 _ANSWERED = (ExportVerification.Outcome.EQUAL, ExportVerification.Outcome.DRIFTED)
@@ -166,26 +168,51 @@ def _unverified(exports: Sequence[Export]) -> dict[int, Unverified]:
 
 
 def export_statuses(exports: Sequence[Export], now: datetime) -> list[ExportSummary]:
-    """All in five queries, those that need somebody first."""
-    keys = [export.pk for export in exports]
+    """All in six queries, those that need somebody first."""
+    keys, outages = [export.pk for export in exports], _lakefs_outages(now)
     last = ExportRun.objects.filter(export__in=keys).order_by().values("export").annotate(last=Max("pk"))
     runs = {run.export_id: run for run in ExportRun.objects.filter(pk__in=[row["last"] for row in last])}
     duties = {-duty.subject: duty for duty in Duty.objects.filter(kind=KIND, subject__in=map(subject_of, exports))}
     drifts, untold = _drifts(exports), _unverified(exports)
     readings = [
-        _reading(export, runs.get(export.pk), duties.get(export.pk), drifts.get(export.pk), untold.get(export.pk), now)
+        _reading(
+            export,
+            runs.get(export.pk),
+            duties.get(export.pk),
+            now,
+            drift=drifts.get(export.pk),
+            unverified=untold.get(export.pk),
+            outage=outages.get(export.region),
+        )
         for export in exports
     ]
     return sorted(readings, key=lambda reading: (-reading.told.state.severity, str(reading.export)))
+
+
+def _lakefs_outages(now: datetime) -> dict[str, Outage]:
+    """By region."""
+    return {outage.region: outage for outage in contact.outages(now) if outage.service is Service.LAKEFS}
+
+
+def unseen(exports: QuerySet[Export], now: datetime) -> QuerySet[Export]:
+    """Those of whose branch nobody has seen lately where it is, and that are neither paused nor failed."""
+    stale = Q(head_at__lt=now - _stale_after()) & ~Q(last_success_ref="")
+    at_rest = exports.filter(paused=False, gone="").exclude(state__in=(*_RUNNING, ExportState.FAILED))
+    return at_rest.filter(~Q(look_error="") | stale | Q(region__in=_lakefs_outages(now)))
+
+
+_RUNNING = (ExportState.IN_PROGRESS, ExportState.REPAIRED)
 
 
 def _reading(
     export: Export,
     run: ExportRun | None,
     duty: Duty | None,
-    drift: Drift | None,
-    untold: Unverified | None,
     now: datetime,
+    *,
+    drift: Drift | None,
+    unverified: Unverified | None,
+    outage: Outage | None,
 ) -> ExportSummary:
     retrying = duty.outcome if duty and duty.failures else ""
     stale_since = export.head_at if export.head_at and now - export.head_at > _stale_after() else None
@@ -198,15 +225,16 @@ def _reading(
         run=run and _facts(run),
         succeeded_at=export.succeeded_at,
         retrying=retrying,
+        outage=outage,
         stale_since=stale_since,
         gone=Gone(export.gone) if export.gone else None,
         gone_since=export.gone_since,
         drift=drift,
         pause=export.pause,
-        unverified=untold,
+        unverified=unverified,
     )
-    seen = bool(export.head) and not export.look_error and stale_since is None
-    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at, seen, untold)
+    seen = bool(export.head) and not export.look_error and stale_since is None and outage is None
+    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at, seen, unverified)
 
 
 def _stale_after() -> timedelta:

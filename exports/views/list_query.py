@@ -59,7 +59,10 @@ def tell(readings: Sequence[ExportSummary]) -> Phrase:
     well = sum(reading.told.state is State.UP_TO_DATE for reading in readings)
     if not urgent:
         unknown = sum(reading.told.state is State.UNKNOWN for reading in readings)
-        rest = f"{count(unknown, 'is', 'are')} unknown" if unknown else "nothing needs you"
+        retrying = sum(reading.told.state is State.RETRYING for reading in readings)
+        words = [f"{count(unknown, 'is', 'are')} unknown"] if unknown else []
+        words += [f"{count(retrying, 'is', 'are')} being retried"] if retrying else []
+        rest = ", ".join(words) or "nothing needs you"
         return sentence(f"{well:,} of {count(len(readings), 'export')} up to date; {rest}")
     listed = say(*(_named(reading, first=number == 0) for number, reading in enumerate(urgent[:NAMED])))
     more = f", and {len(urgent) - NAMED:,} more" if len(urgent) > NAMED else ""

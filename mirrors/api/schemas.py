@@ -10,6 +10,7 @@ from enum import StrEnum
 from rest_framework import serializers
 
 from core.bringing import ObjectReplication
+from core.installations.outages import OutageKind, Service
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.source_moves import FirstSync
@@ -93,6 +94,17 @@ class ReplicationAnswer(serializers.Serializer):
     causes = CauseAnswer(many=True)
 
 
+class RegionOutageAnswer(serializers.Serializer):
+    """The lakeFS or the store of a region that does not answer."""
+
+    region = serializers.CharField()
+    service = serializers.ChoiceField([service.value for service in Service])
+    status = serializers.ChoiceField([kind.value for kind in OutageKind])
+    since = serializers.DateTimeField()
+    reason = serializers.CharField()
+    problem = serializers.CharField(allow_blank=True, help_text="the result of the last call")
+
+
 class MirrorAnswer(MirrorSettings, PauseAnswer):
     """A mirror: its settings, and what is known of it now. A newer version may add words to those that are known."""
 
@@ -115,6 +127,7 @@ class MirrorAnswer(MirrorSettings, PauseAnswer):
     status = serializers.CharField()
     reason_code = serializers.CharField(allow_blank=True)
     reason = serializers.CharField()
+    outages = RegionOutageAnswer(many=True, help_text="of services of its own region and of its source's")
     branches = BranchAnswer(many=True)
     warnings = serializers.ListField(child=serializers.CharField())
     source_looked_at = time_or_null()

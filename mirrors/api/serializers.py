@@ -25,6 +25,7 @@ from core.mirroring.source_moves import FirstSync
 from core.sweeping import MOST_MOST
 from db import clock
 from mirrors.status.mirror import MirrorStatus, branch_json
+from mirrors.status.outages import outage_json
 from mirrors.status.replication import replication_json
 from web.labels import Labels
 from web.pauses import pause_json
@@ -227,6 +228,7 @@ def mirror_json(reading: MirrorStatus) -> dict[str, Any]:
         "status": reading.state.word,
         "reason_code": reading.reason_code,
         "reason": reading.sentence,
+        "outages": [outage_json(outage, reading.as_of) for outage in reading.outages],
         "branches": [branch_json(branch) for branch in reading.branches],
         "warnings": [*reading.warnings, *filter(None, [reading.own_rules])],
         "source_looked_at": rfc3339(reading.looked_at),

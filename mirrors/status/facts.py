@@ -14,7 +14,9 @@ from core.mirroring.explain.standing import judge_standing
 from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
 from core.mirroring.promotion import UNKNOWN
+from core.mirroring.rpo import is_destination_stale
 from jobs.models import Duty
+from jobs.queue_status import is_starting
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty, Run, SourceBranch
 from mirrors.models.querysets import UNCHECKED
 from mirrors.queries.branch_positions import BranchPosition, positions_at, source_branches, spots_of
@@ -24,6 +26,7 @@ from mirrors.queries.duties import duties_about
 from mirrors.queries.missing import Commits, Key
 from mirrors.queries.missing_counts import waiting_at
 from mirrors.queries.proof_facts import is_at_its_store
+from mirrors.status.outages import outages_by_mirror
 from mirrors.transitions.rpo_breaches import last_seen, targets, unchecked
 
 AHEAD = 4
@@ -123,10 +126,13 @@ def _mirrors(
     copying, checking = _open_counts(behind)
     totals = _totals([mirror.pk for mirror in mirrors if mirror.watched_since is None and mirror.pk in behind])
     duties, runs, waiting = _duties(mirrors, now), _runs(mirrors, now), waiting_at(mirrors)
+    outages = outages_by_mirror(mirrors, now)
     return {
         mirror.pk: _mirror_facts(
             mirror,
             duties,
+            now,
+            outages=outages.get(mirror.pk, ()),
             branches=branches.get(mirror.pk, ()),
             copying=copying.get(mirror.pk, 0),
             checking=checking.get(mirror.pk, 0),
@@ -169,14 +175,16 @@ def _first_copy(total: int | None, unchecked_commits: int) -> tuple[int, int] | 
 
 
 def _duties(mirrors: Sequence[Mirror], now: datetime) -> dict[Key, list[Duty]]:
-    """Failing duties, and checks of which none has ended for long, by their subject: ("sense" for a repository, else
-    "mirror")."""
+    """Failing duties, checks of which none has ended for long, and those that would look at a destination that was not
+    seen for long, by their subject: ("sense" for a repository, else "mirror")."""
     if not mirrors:
         return {}
     rows = Duty.objects.annotate(unchecked=ExpressionWrapper(unchecked(mirrors[0], now), BooleanField()))
     concerning = duties_about([mirror.pk for mirror in mirrors], {mirror.source_id for mirror in mirrors})
+    unseen = [one.pk for one in mirrors if is_destination_stale(one.destination_looked_at, now, targets(one))]
+    looks = Q(kind=MirrorDuty.PROMOTE, subject__in=unseen)
     by_subject: dict[Key, list[Duty]] = defaultdict(list)
-    for duty in rows.filter(concerning, Q(failures__gt=0) | Q(unchecked=True)):
+    for duty in rows.filter(concerning, Q(failures__gt=0) | Q(unchecked=True) | looks):
         by_subject[duty.subject, "sense" if duty.kind == MirrorDuty.SENSE else "mirror"].append(duty)
     return by_subject
 
@@ -191,9 +199,10 @@ def _runs(mirrors: Sequence[Mirror], now: datetime) -> dict[int, RunFacts]:
     }
 
 
-def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any) -> MirrorFacts:
+def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], now: datetime, **more: Any) -> MirrorFacts:
     source = mirror.source
     sensing, working = duties.get((source.pk, "sense"), []), duties.get((mirror.pk, "mirror"), [])
+    overdue = [duty for duty in working if duty.unchecked]
     return MirrorFacts(
         name=mirror.name,
         source=source.name,
@@ -206,20 +215,29 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
         frozen_reason=source.frozen_reason,
         look_error=source.look_error or next((duty.outcome for duty in sensing), ""),
         look_refused=any(_failing(duty).refused for duty in sensing),
+        look_failures=max((duty.failures for duty in sensing), default=0),
         looked_at=last_seen(mirror),
         destination_looked_at=mirror.destination_looked_at,
         tags_unseen_since=mirror.tags_unseen_since if mirror.tags else None,
         created_at=mirror.created_at,
+        moving=any(_goes_on(duty, mirror, now) for duty in working),
         elsewhere=not is_at_its_store(mirror),
         failing=_worst_first([duty for duty in working if duty.failures]),
-        unchecked_since=next((duty.ended_at or duty.due_at for duty in working if duty.unchecked), None),
+        unchecked_since=next((duty.ended_at or duty.due_at for duty in overdue), None),
+        checks_start=any(is_starting(duty.queue, duty.ended_at, duty.due_at, now) for duty in overdue),
         **more,
     )
 
 
 def standing_of(mirror: Mirror, now: datetime) -> Verdict | None:
     """What holds for the whole mirror, like a pause: told by its own row, without a query."""
-    return judge_standing(_mirror_facts(mirror, {}), now, targets(mirror))
+    return judge_standing(_mirror_facts(mirror, {}, now), now, targets(mirror))
+
+
+def _goes_on(duty: Duty, mirror: Mirror, now: datetime) -> bool:
+    """Whether it is a duty that moves branches, and was done lately."""
+    done = duty.kind == MirrorDuty.PROMOTE and not duty.failures and duty.ended_at is not None
+    return done and not is_destination_stale(duty.ended_at, now, targets(mirror))
 
 
 def _worst_first(failing: Sequence[Duty]) -> Sequence[DutyFacts]:

@@ -13,6 +13,7 @@ from core.text.phrases import Phrase, count
 from mirrors.models import Mirror
 from mirrors.queries.unreplicated import Loss, Losses, losses_of
 from mirrors.status.mirror import MirrorStatus
+from mirrors.status.outages import outages_by_mirror
 from mirrors.transitions.held_merges import release_words
 from mirrors.transitions.rpo_breaches import target_of, targets, targets_kept, unchecked_since
 
@@ -27,6 +28,7 @@ def loss_doubts(mirror: Mirror, losses: Losses, now: datetime) -> list[str]:
     if mirror.history == History.HEAD:
         doubts.append("the objects of older commits are not validated")
     stale = is_destination_stale(mirror.destination_looked_at, now, targets(mirror))
+    stale |= any(outage.region == mirror.region for outage in outages_by_mirror([mirror], now).get(mirror.pk, ()))
     if mirror.state == Mirror.State.STOPPED or stale or unchecked_since([mirror], now):
         doubts.append(f"what {mirror.region} has now is not known")
     return doubts + release_words(mirror)

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from core.installations.outages import Outage
 from core.mirroring.explain.blocker_text import count_waiting
+from core.mirroring.explain.branch import shows_something
 from core.mirroring.explain.gc_rules import both_of, own_rules_warning, unread_rules_note
 from core.mirroring.explain.mirror import explain
+from core.mirroring.explain.outages import blinding_outage
 from core.mirroring.explain.stage import stage_of
 from core.mirroring.explain.standing import is_current, judge_standing
 from core.mirroring.explain.verdict import Verdict
@@ -83,7 +86,8 @@ class MirrorStatus:
     `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss, nor is
     what is not selected. Unless `lag_known`, the lag may be longer by now. `left_out` branches of the source are not
     selected and not here; `warnings` are about that. `copied` is None once the first copy is done; till then how many
-    commits are complete, of how many.
+    commits are complete, of how many. `first_copy`: no branch shows anything of the source yet.
+    `outages` are those of services of its two regions.
     `own_rules` warns of garbage-collection rules that its repository has; `unread_rules` says that nobody knows.
     """
 
@@ -108,6 +112,8 @@ class MirrorStatus:
     left_out: int
     warnings: Sequence[str]
     own_rules: str
+    first_copy: bool
+    outages: Sequence[Outage]
     unread_rules: str
     looked_at: datetime | None
     destination_looked_at: datetime | None
@@ -122,6 +128,12 @@ class MirrorStatus:
     @property
     def needs_somebody(self) -> bool:
         """Whether nothing goes on before somebody acts, or a pause lasts for longer than was said."""
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether nothing of it was ever found whole: it is new, or its first copy has just begun."""
+        return self.state is State.NEW or (self.first_copy and self.copied is not None and self.copied[0] == 0)
+
         return self.state.tone is Tone.BAD or self.paused_too_long
 
     @property
@@ -191,9 +203,9 @@ def moved_lately(mirrors: Sequence[Mirror], now: datetime) -> bool:
 def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
     facts = gathered.facts[mirror.pk]
     verdict, verdicts = explain(facts, now, targets(mirror))
-    unsure = judge_standing(facts, now, targets(mirror)) is not None or facts.unchecked_since is not None
-    seen = verdict.state is not State.UNKNOWN and is_current(facts, now, targets(mirror))
-    known = seen and facts.unchecked_since is None
+    blind = facts.unchecked_since is not None or blinding_outage(facts) is not None
+    unsure = judge_standing(facts, now, targets(mirror)) is not None or blind
+    known = verdict.state is not State.UNKNOWN and is_current(facts, now, targets(mirror)) and not blind
     branches = [
         _read_branch(branch, branch_verdict, mirror, gathered, now, known=known)
         for branch, branch_verdict in zip(facts.branches, verdicts, strict=True)
@@ -223,6 +235,8 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         left_out=facts.left_out,
         warnings=facts.warnings,
         own_rules=own_rules_warning(rules, name=mirror.name, source=mirror.source.name, namespace=mirror.namespace),
+        first_copy=facts.first_copy is not None and not shows_something(facts),
+        outages=facts.outages,
         unread_rules=unread_rules_note(rules, name=mirror.name),
         looked_at=facts.looked_at,
         destination_looked_at=facts.destination_looked_at,

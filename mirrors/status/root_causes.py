@@ -56,9 +56,10 @@ def root_causes(readings: Sequence[MirrorStatus], now: datetime) -> list[RootCau
     return [*outages, *(_of_stop(stop) for stop in _stops(readings, now))]
 
 
-def outages_of(reading: MirrorStatus, now: datetime) -> list[RootCause]:
-    """Outages in the regions of a mirror, which says what it knew before for some minutes yet."""
-    return [_of_outage(one, [], now) for one in contact.outages(now) if one.region in _regions(reading)]
+def untold_outages(reading: MirrorStatus) -> list[RootCause]:
+    """Outages in the regions of a mirror of which its own sentence says nothing."""
+    causes = [_of_outage(outage, [], reading.as_of) for outage in reading.outages]
+    return [cause for cause in causes if str(cause.told) not in reading.sentence]
 
 
 def _of_outage(outage: Outage, readings: Sequence[MirrorStatus], now: datetime) -> RootCause:

@@ -1,4 +1,5 @@
-"""The checks of a mirror, mostly Spark jobs: which go on, how fast, and when they will be done."""
+"""The checks of a mirror, mostly Spark jobs, and those that somebody asked for: which go on, how fast, and when they
+will be done."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from datetime import datetime
 from core.text.eta import expected_end, per_second
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
-from mirrors.models import Mirror, MirrorDuty, Run
+from mirrors.models import Mirror, MirrorDuty, Run, Validation
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +49,34 @@ def run_status(run: Run, *, now: datetime, held: bool) -> RunStatus:
 def is_held(mirror: Mirror, now: datetime) -> bool:
     """Whether somebody works on the mirror's validation."""
     return Duty.objects.filter(kind=MirrorDuty.VALIDATE, subject=mirror.pk, until__gt=now).exists()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationStatus:
+    """A check that somebody asked for, and when it will be done, as far as that is known."""
+
+    validation: Validation
+    eta: datetime | None
+
+    @property
+    def id(self) -> str:
+        """Its name as a job."""
+        return job_id(JobType.VALIDATION, self.validation.pk)
+
+    @property
+    def tone(self) -> str:
+        """Its state's colour."""
+        return {"running": "busy", "retrying": "warn", "done": "good"}.get(self.validation.state, "quiet")
+
+    @property
+    def icon(self) -> str:
+        """Its state's icon."""
+        icons = {"running": "half", "retrying": "retry", "done": "check", "stopped": "stop"}
+        return icons.get(self.validation.state, "clock")
+
+
+def expected_of(validation: Validation, now: datetime) -> datetime | None:
+    """When a check that was asked for will be done: known once all of its metaranges are read."""
+    if validation.ended_at is not None or validation.started_at is None or validation.metaranges:
+        return None
+    return expected_end(validation.ranges_done, validation.ranges, validation.started_at, now)

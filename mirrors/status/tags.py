@@ -15,6 +15,7 @@ from db import clock
 from db.chunks import chunks
 from mirrors.models import Mirror, MirrorCommit, MirrorTag, SourceTag
 from mirrors.status.facts import standing_of
+from mirrors.status.outages import unreached
 from mirrors.transitions.rpo_breaches import targets, unchecked_since
 
 WAITING = "Waiting for its commit"
@@ -65,7 +66,7 @@ def _is_seen(mirror: Mirror, now: datetime) -> bool:
     if standing_of(mirror, now) is not None:
         return False
     unseen = is_destination_stale(mirror.tags_unseen_since, now, targets(mirror))
-    return not unseen and not unchecked_since([mirror], now)
+    return not unseen and not unchecked_since([mirror], now) and not unreached([mirror], now)
 
 
 def count_tags(mirror: Mirror) -> int:

@@ -81,13 +81,22 @@ def tell(readings: Sequence[MirrorStatus]) -> Phrase:
     urgent = needing(readings)
     well = sum(reading.state is State.UP_TO_DATE for reading in readings)
     if not urgent:
-        unknown = sum(reading.state in NOT_KNOWN for reading in readings)
-        rest = f"{count(unknown, 'is', 'are')} unknown" if unknown else "nothing needs you"
+        rest = _not_well(readings) or "nothing needs you"
         return sentence(f"{well} of {count(len(readings), 'mirror')} up to date; {rest}")
     listed = say(*(_named(reading, first=number == 0) for number, reading in enumerate(urgent[:NAMED])))
     more = f", and {len(urgent) - NAMED:,} more" if len(urgent) > NAMED else ""
     need = count(len(urgent), "mirror needs", "mirrors need")
     return sentence(f"{need} you: ", listed, more, f". {well:,} of {len(readings):,} are up to date")
+
+
+def _not_well(readings: Sequence[MirrorStatus]) -> str:
+    """What goes wrong though no mirror needs somebody by itself, or ""."""
+    unknown = sum(reading.state in NOT_KNOWN for reading in readings)
+    retrying = sum(reading.state is State.RETRYING for reading in readings)
+    outages = dict.fromkeys(outage.brief for reading in readings for outage in reading.outages)
+    words = [f"{count(unknown, 'is', 'are')} unknown"] if unknown else []
+    words += [f"{count(retrying, 'is', 'are')} being retried"] if retrying else []
+    return "; ".join(filter(None, [", ".join(words), *outages]))
 
 
 def _named(reading: MirrorStatus, *, first: bool) -> Phrase:

@@ -23,6 +23,7 @@ COLUMNS: Mapping[str, Callable[[MirrorStatus], Any]] = {
     "status": lambda reading: reading.state.word,
     "reason_code": lambda reading: reading.reason_code,
     "reason": lambda reading: reading.sentence,
+    "outages": lambda reading: "; ".join(outage.brief for outage in reading.outages),
     "source_repository": lambda reading: reading.mirror.source.name,
     "source_region": lambda reading: reading.mirror.source.region,
     "region": lambda reading: reading.mirror.region,

@@ -12,8 +12,7 @@ from db import clock
 from mirrors.models import Mirror
 from mirrors.services.validations import validation_ask
 from mirrors.status.mirror import mirror_statuses
-from mirrors.status.runs import is_held, run_status
-from mirrors.status.validations import ValidationStatus, expected_of
+from mirrors.status.runs import ValidationStatus, expected_of, is_held, run_status
 from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
 

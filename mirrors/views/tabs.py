@@ -18,7 +18,7 @@ from mirrors.services.rights import require_sight, require_sight_of
 from mirrors.status.incidents import trouble_of
 from mirrors.status.mirror import MirrorStatus
 from mirrors.status.replication import replicating
-from mirrors.status.root_causes import outages_of
+from mirrors.status.root_causes import untold_outages
 from rbac import services as rbac
 from rbac.signin.views import View
 from web.pages import answered, whole_or_part
@@ -92,7 +92,7 @@ def show_tab(
     shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))
     shared["may_give"] = may_give_access(request.user, reading.mirror.name)
     shared["trouble"] = trouble_of(reading)
-    shared["outages"] = outages_of(reading, reading.as_of)
+    shared["outages"] = untold_outages(reading)
     shared["replicating"] = replicating(reading.mirror)
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower().replace(' ', '_')}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")

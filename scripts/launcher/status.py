@@ -1,4 +1,4 @@
-"""What is ready and what is still being prepared, in a file that the pages read (lakemirror_site/preparing.py)."""
+"""What is ready and what is still being prepared, in a file that the pages read (deployment/preparation.py)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from lakemirror_site import preparing
+from deployment import preparation
 from mirrors.models import Mirror, MirrorBranch, MirrorCommit, SourceBranch
 from rbac.models import Session
 from tests.mirrors.factories import make_company
@@ -359,11 +359,11 @@ def test_times_are_in_utc_and_ones_own_on_pointing_at_them(olga: Page, company: 
 
 
 def test_what_is_being_prepared_goes_away_by_itself(olga: Page, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    stages = [preparing.Stage("spark", "Spark", "running", "installing")]
-    monkeypatch.setattr(preparing, "status", lambda: preparing.Preparation(tuple(stages)))
+    stages = [preparation.Stage("spark", "Spark", "running", "installing")]
+    monkeypatch.setattr(preparation, "status", lambda: preparation.Preparation(tuple(stages)))
     olga.goto("/mirrors/models-eu/")
     expect(olga.get_by_label("Preparation")).to_contain_text("Spark: running installing")
-    stages[0] = preparing.Stage("spark", "Spark", "ready")
+    stages[0] = preparation.Stage("spark", "Spark", "ready")
     expect(olga.get_by_label("Preparation")).to_have_count(0, timeout=8000)
 
 

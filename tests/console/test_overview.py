@@ -23,7 +23,7 @@ from mirrors.transitions import duties
 from rbac.models import User
 from tests.exports.test_pages import an_export, failed
 from tests.mirroring.test_found_by_breaking import mirrored, uri_of
-from tests.mirrors.factories import Line, make_company, make_mirror, make_repository
+from tests.mirrors.factories import Line, at_mirror, make_company, make_mirror, make_repository
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.mirrors.status.test_told_no_better import damage, page
 from tests.mirrors.views.test_pages import HTMX, text
@@ -66,6 +66,24 @@ def test_where_all_is_well_it_says_so(olga: Client, company: Any) -> None:
     assert "nothing needs you" not in said and "Needs you" in said
 
 
+def test_a_first_copy_is_neither_late_nor_well(olga: Client) -> None:
+    now = clock.now()
+    source = make_repository("big", now=now)
+    mirror = make_mirror("big-eu", source, now=now)
+    commit = Line(source, "main", now).commit("1", ago=3600)
+    at_mirror(mirror, commit, "checking", now=now)
+    page = olga.get("/")
+    told = {tile.name: (tile.figure, tile.below, tile.bad) for tile in page.context["tiles"]}
+    assert told["Within target"] == ("0 / 1", "1 is being copied for the first time", False)
+    assert told["Waiting to arrive"][:2] == ("not known yet", "1 mirror not checked yet")
+    assert "0 of 1 mirror is within its target: 1 is being copied for the first time." in text(page)
+    assert "nothing is missing" not in text(page)
+    shown = text(olga.get("/mirrors/big-eu/"))
+    assert "nothing is checked yet" in shown and "nothing is missing" not in shown
+    at_mirror(mirror, commit, "complete", now=now)
+    assert tiles(olga)["Waiting to arrive"] == ("nothing", "some are still being checked")
+
+
 def test_tiles_are_of_facts(olga: Client, company: Any) -> None:
     told = tiles(olga)
     assert told["Within target"] == ("3 / 8", "worst: billing-us, 3 h")
@@ -81,10 +99,12 @@ def test_exports_and_workers_have_their_tiles(olga: Client, company: Any) -> Non
     Worker.objects.create(name="a:1:x", queue="eu-west-1", host="a", **heard)
     Worker.objects.create(name="b:1:y", queue="eu-west-1-spark", host="b", spark="sc://spark:15002", **heard)
     told = tiles(olga)
-    assert told["Exports in order"] == ("1 / 2", "1 needs attention")
+    assert told["Exports in order"] == ("0 / 2", "1 needs attention, 1 is not exported yet")
     assert told["Workers"][0] == "3 alive" and "Spark reachable" in told["Workers"][1]
     assert "oldest unvalidated commit 14 min" in told["Waiting to arrive"][1]
     Worker.objects.filter(host="b").update(spark_trouble="connection refused")
+    assert "Spark is starting" in tiles(olga)["Workers"][1], "as its worker did a moment ago"
+    Worker.objects.filter(host="b").update(started_at=now - timedelta(minutes=3))
     Worker.objects.filter(host="a").update(heard_at=now - timedelta(minutes=5))
     tile = next(tile for tile in olga.get("/").context["tiles"] if tile.name == "Workers")
     assert (tile.figure, tile.bad) == ("2 alive", True)
@@ -122,6 +142,8 @@ def test_of_many_mirrors_the_worst_lag_between_regions_is_told(
 def test_a_queue_without_a_worker_is_told_and_leads_to_the_jobs(olga: Client, company: Any) -> None:
     past = datetime.now(UTC) - timedelta(minutes=3)
     Duty.objects.create(kind="manage", subject=company["lab-eu"].pk, queue="eu-west-1", due_at=past)
+    assert "1 worker is starting" in tiles(olga)["Workers"][1] and "No worker" not in text(olga.get("/"))
+    Duty.objects.filter(kind="manage").update(due_at=past - timedelta(minutes=3))
     said = text(olga.get("/"))
     assert "No worker has served the queue eu-west-1 yet." in said
     assert "1 queue is late" in said

@@ -16,9 +16,9 @@ from launcher import demo
 from launcher.status import Status
 
 from core.errors import Conflict, Denied, Unreachable
-from deployment import config, spark_server
+from deployment import config, preparation, spark_server
 from lakemirror import __version__
-from lakemirror_site import logs, preparing
+from lakemirror_site import logs
 from lakemirror_site.management.commands import demo_setup
 
 
@@ -33,7 +33,7 @@ def status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Status:
 def test_pages_read_what_the_launcher_writes(status: Status) -> None:
     status.set("sandbox", "ready")
     status.set("spark", "running", "installing")
-    now = preparing.status()
+    now = preparation.status()
     assert bool(now)
     assert [stage.name for stage in now.unfinished] == ["spark"]
     assert now.unfinished[0].detail == "installing"
@@ -43,23 +43,23 @@ def test_pages_read_what_the_launcher_writes(status: Status) -> None:
 def test_nothing_is_being_prepared_once_every_stage_is_ready(status: Status) -> None:
     for name in ("sandbox", "spark"):
         status.set(name, "ready")
-    assert not preparing.status()
+    assert not preparation.status()
 
 
 def test_a_stage_that_failed_is_told(status: Status) -> None:
     status.set("spark", "failed", "no network")
-    assert preparing.status().failed
+    assert preparation.status().failed
 
 
 def test_without_a_launcher_everything_is_ready(status: Status) -> None:
     status.remove()
-    assert not preparing.status()
+    assert not preparation.status()
 
 
 def test_what_a_launcher_that_is_gone_left_behind_counts_as_nothing(status: Status) -> None:
     path = Path(os.environ["LAKEMIRROR_STATUS"])
     path.write_text(json.dumps(json.loads(path.read_text()) | {"pid": 2**22 + 1}))
-    assert not preparing.status()
+    assert not preparation.status()
 
 
 def test_health_asks_nothing_of_the_database(client: Client) -> None:

@@ -300,8 +300,7 @@ def _if_late(case: _Case, verdict: Verdict) -> Verdict:
     mirror = case.mirror
     if verdict.state is State.FAILED:
         return verdict
-    copied = mirror.counted.settled or any(branch.mirror_head and not branch.inferred for branch in mirror.branches)
-    if not copied or timedelta(seconds=case.lag) <= case.targets.late_after:
+    if not shows_something(mirror) or timedelta(seconds=case.lag) <= case.targets.late_after:
         return verdict
     target = in_words(case.targets.late_after.total_seconds())
     phrase = sentences(verdict.sentence, say(f"The target is {target}."))
@@ -311,6 +310,11 @@ def _if_late(case: _Case, verdict: Verdict) -> Verdict:
 def _syncing(case: _Case) -> Verdict:
     at_work = _at_work(case)
     return replace(at_work, sentence=sentence(_behind(case), ": ", at_work.sentence))
+
+
+def shows_something(mirror: MirrorFacts) -> bool:
+    """Whether a branch of it has a commit that the source's was seen to point to: its first copy goes on till then."""
+    return bool(mirror.counted.settled) or any(branch.mirror_head and not branch.inferred for branch in mirror.branches)
 
 
 def _at_work(case: _Case) -> Verdict:

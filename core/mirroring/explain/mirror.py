@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from core.installations.outages import tell_outage
 from core.mirroring.explain.branch import explain_branch
+from core.mirroring.explain.outages import blinding_outage, branch_if_reached, if_reached, outage_at
 from core.mirroring.explain.standing import TELLS_MORE, failing_look, judge_standing
 from core.mirroring.explain.verdict import Verdict, state_of, tell_failing, tell_unreachable, what_follows
 from core.mirroring.facts import BranchFacts, Counted, MirrorFacts
@@ -21,6 +23,7 @@ from core.text.phrases import Phrase, code, count, name, say, sentence, sentence
 STUBBORN = 3
 """A duty of the mirror's that failed so often in a row is told although no commit waits for it."""
 
+_STARTING = say("The worker that validates is starting.")
 _WELL = Verdict(State.UP_TO_DATE, "up_to_date", say())
 
 
@@ -34,10 +37,12 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
     if standing:
         return _or_worse(mirror, standing, verdicts), verdicts
     if not verdicts and not mirror.counted.settled:
-        return _not_looked(mirror), []
+        return _not_looked(mirror, now), []
     worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
-    told = _with_tags(mirror, _if_checked(mirror, _with_upkeep(mirror, worst), now), now, targets)
-    return _with_damage(mirror, told), [_branch_if_checked(mirror, verdict, now) for verdict in verdicts]
+    told = if_reached(mirror, _with_upkeep(mirror, worst), now)
+    told = _with_tags(mirror, _if_checked(mirror, told, now), now, targets)
+    branches = [branch_if_reached(mirror, verdict, now) for verdict in verdicts]
+    return _with_damage(mirror, told), [_branch_if_checked(mirror, verdict, now) for verdict in branches]
 
 
 def _or_worse(mirror: MirrorFacts, standing: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
@@ -51,12 +56,12 @@ def _or_worse(mirror: MirrorFacts, standing: Verdict, verdicts: Sequence[Verdict
     return _with_damage(mirror, worst) if told else standing
 
 
-def _not_looked(mirror: MirrorFacts) -> Verdict:
-    if mirror.look_error:
-        phrase = sentences(
-            sentence("no branch of ", name(mirror.source), " could be read yet"), tell_unreachable(mirror)
-        )
-        return Verdict(State.RETRYING, "source_unreachable", phrase)
+def _not_looked(mirror: MirrorFacts, now: datetime) -> Verdict:
+    outage = outage_at(mirror, mirror.source_region)
+    if mirror.look_error or outage:
+        unread = sentence("no branch of ", name(mirror.source), " could be read yet")
+        why = tell_outage(outage, now) if outage else tell_unreachable(mirror)
+        return Verdict(State.RETRYING, "source_unreachable", sentences(unread, why))
     phrase = sentence("no branch of ", name(mirror.source), " has been read yet; the first check is under way")
     return Verdict(State.NEW, "not_looked_yet", phrase)
 
@@ -65,8 +70,10 @@ def _with_upkeep(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     """Every branch is where it should be, but something else is not: a tag that can't be moved, a branch that can't be
     deleted, a file of the mirror's own that can't be written."""
     stubborn = [duty for duty in mirror.failing if duty.failures >= STUBBORN]
-    if verdict.state is not State.UP_TO_DATE or not stubborn:
+    if verdict.state is not State.UP_TO_DATE:
         return verdict
+    if not stubborn:
+        return _if_looked(mirror, verdict)
     why = [sentence(tell_failing(duty)) for duty in stubborn]
     worst = max(stubborn, key=lambda duty: duty.refused)  # else the one that failed most often
     phrase = sentences(verdict.sentence, *why, what_follows(worst))
@@ -74,11 +81,22 @@ def _with_upkeep(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     return replace(verdict, state=state_of(worst), reason_code=failed, sentence=phrase, retry_at=worst.due_at)
 
 
+def _if_looked(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
+    """What was seen at the source is here, and the last looks at it have failed."""
+    if mirror.look_failures < STUBBORN:
+        return verdict
+    phrase = sentences(verdict.sentence, tell_unreachable(mirror))
+    state = State.FAILED if mirror.look_refused else State.RETRYING
+    return replace(verdict, state=state, reason_code="source_unreachable", sentence=phrase)
+
+
 def _if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime) -> Verdict:
     """All was proven whole, and nobody has looked since whether it still is."""
     if mirror.unchecked_since is None or verdict.state.severity >= State.UNKNOWN.severity:
         return verdict
-    advice = say("Check that the workers of its “-spark” queue are running.")
+    if mirror.checks_start and verdict.state is not State.UP_TO_DATE:
+        return replace(verdict, sentence=sentences(verdict.sentence, _STARTING))
+    advice = _STARTING if mirror.checks_start else say("Check that the workers of its “-spark” queue are running.")
     more = say() if verdict.state is State.UP_TO_DATE else verdict.sentence
     phrase = sentences(_unchecked(mirror, now), advice, more)
     since = mirror.unchecked_since
@@ -138,7 +156,8 @@ def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict
         phrase = _all_well(mirror, [other for other, _ in staying])
     else:
         others = [verdict for other, verdict in staying if other is not branch]
-        phrase = sentences(worst.sentence, _the_others(others, counted) if mirror.unchecked_since is None else say())
+        sure = mirror.unchecked_since is None and blinding_outage(mirror) is None
+        phrase = sentences(worst.sentence, _the_others(others, counted) if sure else say())
     return replace(worst, sentence=sentences(phrase, *_those_aside(aside)))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from core.installations.outages import tell_outage
+from core.mirroring.explain.outages import outage_at
 from core.mirroring.explain.verdict import Verdict, state_of, tell_unreachable, what_follows
 from core.mirroring.facts import DutyFacts, MirrorFacts
 from core.mirroring.rpo import Targets, in_words, is_destination_stale, is_stale
 from core.mirroring.states import State
-from core.text.phrases import count, name, say, sentence, sentences
+from core.text.phrases import Phrase, count, name, say, sentence, sentences
 
 
 def judge_standing(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
@@ -66,15 +68,17 @@ def _paused(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | N
         return None
     behind = mirror.counted.behind + sum(branch.pending > 0 for branch in mirror.branches)
     unknown = _elsewhere(mirror, now, targets) or _stale_source(mirror, now, targets)
+    told = unknown.sentence if unknown else _unreached(mirror, now)
     waiting = sentence(count(behind, "branch waits", "branches wait")) if behind else say()
-    if not behind and unknown is None:
+    if not behind and not told:
         waiting = sentence("nothing waits")
-    phrase = sentences(
-        sentence(pause.told(now), ": no branch moves until it is resumed"),
-        waiting,
-        unknown.sentence if unknown else say(),
-    )
+    phrase = sentences(sentence(pause.told(now), ": no branch moves until it is resumed"), waiting, told)
     return Verdict(State.PAUSED, PAUSED_TOO_LONG if pause.is_overdue(now) else "paused", phrase)
+
+
+def _unreached(mirror: MirrorFacts, now: datetime) -> Phrase:
+    outage = outage_at(mirror, mirror.source_region)
+    return tell_outage(outage, now) if outage else say()
 
 
 def _creating(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
@@ -114,6 +118,9 @@ def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdi
         phrase = sentences(unknown, tell_unreachable(mirror))
         state = State.FAILED if mirror.look_refused else State.UNKNOWN
         return Verdict(state, "source_unreachable", phrase, say("source not reached"), looked_at)
+    if told := _unreached(mirror, now):
+        phrase = sentences(unknown, told)
+        return Verdict(State.UNKNOWN, "source_unreachable", phrase, say("source not reached"), looked_at)
     phrase = sentences(unknown, _ASK_FOR_WORKERS)
     return Verdict(State.UNKNOWN, "not_looked", phrase, say("source not checked"), looked_at)
 
@@ -130,6 +137,12 @@ def _stale_destination(mirror: MirrorFacts, now: datetime, targets: Targets) -> 
         phrase = sentences(unknown, why, what_follows(failing))
         state = State.FAILED if failing.refused else State.UNKNOWN
         return Verdict(state, "destination_unreachable", phrase, say("destination not reached"), looked_at)
+    if outage := outage_at(mirror, mirror.region):
+        phrase = sentences(unknown, tell_outage(outage, now))
+        return Verdict(State.UNKNOWN, "destination_unreachable", phrase, say("destination not reached"), looked_at)
+    if mirror.moving:  # it was paused
+        phrase = sentences(unknown, say("It is being checked now."))
+        return Verdict(State.UNKNOWN, "not_looked_yet", phrase, say("being checked"), looked_at)
     phrase = sentences(unknown, _ASK_FOR_WORKERS)
     return Verdict(State.UNKNOWN, "not_looked", phrase, say("destination not checked"), looked_at)
 

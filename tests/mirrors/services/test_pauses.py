@@ -37,6 +37,14 @@ def lasts_too_long() -> None:
     Mirror.objects.update(paused_until=clock.now() - 2 * HOUR)
 
 
+def test_once_resumed_it_is_being_checked_and_nobody_looks_for_workers(lm: Deployment, head: str) -> None:
+    Mirror.objects.update(destination_looked_at=clock.now() - HOUR)  # since then it was paused
+    told = mirror_status(Mirror.objects.get()).sentence
+    assert told.endswith("It is being checked now.") and "workers" not in told
+    Duty.objects.filter(kind="promote").update(ended_at=clock.now() - HOUR)
+    assert "Check that the controller and the workers are running" in mirror_status(Mirror.objects.get()).sentence
+
+
 def test_it_says_why_until_when_and_by_whom(api: Api, lm: Deployment, head: str) -> None:
     shown = pause(api, reason="new disks", for_seconds=7200)
     assert (shown["paused"], shown["pause_reason"], shown["paused_by"]) == (True, "new disks", "olga")

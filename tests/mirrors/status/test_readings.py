@@ -321,7 +321,7 @@ def test_the_number_of_queries_does_not_grow_with_branches(mirror: Mirror) -> No
     _more_branches(mirror, 2)
     few = queries(lambda: mirror_status(mirror, NOW))
     _more_branches(mirror, 20)
-    assert queries(lambda: mirror_status(mirror, NOW)) == few <= 17
+    assert queries(lambda: mirror_status(mirror, NOW)) == few <= 18
 
 
 def test_the_number_of_queries_does_not_grow_with_mirrors() -> None:

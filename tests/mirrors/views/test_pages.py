@@ -223,10 +223,10 @@ def test_without_an_organization_nothing_is_said_of_one(olga: Client, company: A
 
 
 def test_what_is_being_prepared_is_told_on_every_page(olga: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakemirror_site import preparing
+    from deployment import preparation
 
-    stages = (preparing.Stage("spark", "Installing Spark", "running", "of 456 MB"),)
-    monkeypatch.setattr(preparing, "status", lambda: preparing.Preparation(stages))
+    stages = (preparation.Stage("spark", "Installing Spark", "running", "of 456 MB"),)
+    monkeypatch.setattr(preparation, "status", lambda: preparation.Preparation(stages))
     assert "Still starting up" in text(olga.get("/mirrors/"))
     assert "Installing Spark: running of 456 MB" in text(olga.get("/mirrors/"))
 
