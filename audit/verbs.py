@@ -21,7 +21,7 @@ class Verb(TextChoices):
     PRIORITISE = "prioritise", "prioritised a commit of"
     RETRY = "retry", "retried what is missing at"
     LOCATE = "locate", "asked where to read an object of"
-    BRING = "bring", "had LakeMirror copy what is missing of"
+    BRING = "bring", "had LakeMirror copy files of"
     RESET_BRANCH = "reset_branch", "undid uncommitted changes at"
     WAIVE = "waive", "waived commits of"
     APPROVE = "approve", "approved deletions at"

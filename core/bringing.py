@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from core.errors import LakeMirrorError, NotFound
-from core.mirroring.object_check import Reason, Verdict
+from core.mirroring.object_check import Reason, Verdict, plain_etag
+from core.types import ObjectInfo
 
 MIB = 1 << 20
 
@@ -32,6 +33,9 @@ BRINGABLE_METADATA = frozenset(
     {Reason.RANGE_MISSING, Reason.RANGE_DAMAGED, Reason.METARANGE_MISSING, Reason.METARANGE_DAMAGED}
 )
 """The same of ranges and metaranges."""
+
+REPLACEABLE = frozenset({Reason.SIZE, Reason.ETAG, Reason.CONTENT, Reason.RANGE_DAMAGED, Reason.METARANGE_DAMAGED})
+"""Of both, what is there and has other bytes: to mend it is to write over something."""
 
 LEAST_BYTES_PER_SECOND = 1_000_000
 MOST_BYTES_PER_SECOND = 10**12
@@ -68,6 +72,11 @@ class Unbrought(Exception):
 def is_bringable(verdict: Verdict) -> bool:
     """Whether the source's bytes would mend it."""
     return verdict is not None and verdict[0] in BRINGABLE
+
+
+def is_as_entry(info: ObjectInfo, *, size: int, etag: str) -> bool:
+    """Whether an object has the size and, where the entry has one, the ETag that a commit's entry says."""
+    return info.size == size and (not etag or plain_etag(info.etag) == plain_etag(etag))
 
 
 def part_sizes(size: int, count: int) -> Sequence[int]:

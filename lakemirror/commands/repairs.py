@@ -28,13 +28,15 @@ def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everyth
 @click.option("--id", "ids", type=click.IntRange(1), multiple=True, metavar="ID", help="This one; may be repeated.")
 @click.option("--address", "addresses", multiple=True, metavar="ADDRESS", help="This address; may be repeated.")
 @click.option("--all", "everything", is_flag=True, help="All that is missing, and all that turns out to be.")
+@click.option("--replace", is_flag=True, help="Not what is missing, but what arrived with other content.")
 @of_mirror
-def bring(talk: Talk, path: str, ids: Sequence[int], addresses: Sequence[str], everything: bool) -> None:
+def bring(talk: Talk, path: str, ids: Sequence[int], addresses: Sequence[str], everything: bool, replace: bool) -> None:
     """Have LakeMirror copy once what the stores' replication has not brought."""
     if [bool(ids), bool(addresses), everything].count(True) != 1:
         raise click.UsageError("give one of --id, --address and --all")
     body: dict[str, object] = {"blockers": list(ids)} if ids else {"addresses": list(addresses)}
-    talk.tell(talk.api.post(f"{path}/bring", {"all": True} if everything else body), message)
+    body = {"all": True} if everything else body
+    talk.tell(talk.api.post(f"{path}/bring", body | ({"replace": True} if replace else {})), message)
 
 
 @click.command()

@@ -1,13 +1,16 @@
 """What the stores of a native mirror have not brought, and somebody had LakeMirror copy once.
 
-It is a permission to write what is missing, and for nothing else: an address that a commit waits for, of which the
-destination has no object at this very moment. What was copied counts for nothing until a look has found it.
+It is a permission to write what is missing: an address that a commit waits for, of which the destination has no object
+at this very moment. To replace once what is there and wrong is another permission: only by what the source has as the
+commit says, and after all that may name the address is put in question. What was copied counts for nothing until a look
+has found it.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -17,20 +20,25 @@ from enum import Enum
 from django.db.models import F
 
 from adapters.s3.mover import PUT_WHOLE
-from core.bringing import ObjectReplication, Side, Unbrought
+from core.bringing import ObjectReplication, Side, Unbrought, is_as_entry
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
 from core.exporting.deadline import Late
 from core.mirroring.content_proof import OWN_FILES, Refusals
-from core.mirroring.object_check import What
+from core.mirroring.doubt import Suspect, address_crc
+from core.mirroring.object_check import Reason, What
+from core.types import ObjectInfo
 from db import clock
 from db.chunks import chunks
 from deployment.wiring import check_jobs, clients
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
+from jobs.lease import Lease
 from mirrors.models import Blocker, Mirror
 from mirrors.queries.metarange_cache import parse
 from mirrors.queries.metaranges import METADATA_PREFIX
-from mirrors.transitions.causes import awaited
+from mirrors.transitions.causes import awaited, wrong
+from mirrors.transitions.doubt import doubt_sharers
+from mirrors.transitions.validity import locked_mirror
 from spark_jobs.check.bring import Brings
 
 SECONDS = 15.0
@@ -52,6 +60,8 @@ class _Came(Enum):
     LATE = "late"
     GONE = "gone"
     NOT = "not"
+    KEPT = "kept"
+    """What is there stays: the source has nothing better."""
 
 
 @dataclass(slots=True)
@@ -63,7 +73,7 @@ class Asked:
     failed: LakeMirrorError | None = None
 
 
-def bring_asked(mirror: Mirror) -> Asked:
+def bring_asked(mirror: Mirror, lease: Lease) -> Asked:
     """Copy what somebody asked for and what is due, before it is looked for."""
     if not mirror.brings_on_request:
         _end_where_managed(mirror)
@@ -73,7 +83,9 @@ def bring_asked(mirror: Mirror) -> Asked:
     rows = awaited(mirror).filter(look_at__lte=now)
     if mirror.bring_all_at is None:
         rows = rows.filter(bring_asked_at__isnull=False)
-    chosen = {row.address: row for row in rows.order_by("look_at")[:BATCH]}
+    replaced = wrong(mirror).filter(look_at__lte=now, replace_asked_at__isnull=False)
+    chosen = {row.address: row for some in (rows, replaced) for row in some.order_by("look_at")[:BATCH]}
+    _question(mirror, [row for row in chosen.values() if _is_replaced(row)], lease)
     if not chosen:
         return Asked()
     round_ = _Round(mirror, check_jobs.mover_on_request(mirror, SECONDS))
@@ -84,10 +96,29 @@ def bring_asked(mirror: Mirror) -> Asked:
     return round_.told
 
 
+def _is_replaced(row: Blocker) -> bool:
+    """Whether somebody has permitted to write over it, wrong as it is."""
+    return row.replace_asked_at is not None and row.is_replaceable
+
+
+def _question(mirror: Mirror, rows: Sequence[Blocker], lease: Lease) -> None:
+    """What else may name these objects is read again before it counts: it may be right for that as it is."""
+    suspects: dict[str, list[Suspect]] = defaultdict(list)
+    for row in rows:
+        if row.kind == Blocker.Kind.OBJECT:
+            path = row.path.encode("utf-8", "surrogateescape")
+            suspects[row.holder_id].append(Suspect(path, address_crc(row.address)))
+    if suspects:
+        with locked_mirror(mirror, lease):
+            for holder, own in suspects.items():
+                doubt_sharers(mirror, [holder], own)
+
+
 def _end_where_managed(mirror: Mirror) -> None:
     """LakeMirror copies everything there: nothing is left of what somebody asked for before. A pause keeps it."""
     if mirror.object_replication == ObjectReplication.MANAGED:
         mirror.blockers.filter(bring_asked_at__isnull=False).update(bring_asked_at=None)
+        mirror.blockers.filter(replace_asked_at__isnull=False).update(replace_asked_at=None)
         Mirror.objects.filter(pk=mirror.pk, bring_all_at__isnull=False).update(bring_all_at=None)
 
 
@@ -102,14 +133,19 @@ def _end_all(mirror: Mirror) -> None:
 
 
 def _note(mirror: Mirror, by_hash: dict[str, _Came]) -> None:
-    """When each is looked for: at once, but for what had no turn. What nobody can copy is asked for no more."""
+    """When each is looked for: at once, but for what had no turn. What nobody can copy is asked for no more, and what
+    was written over once is not written over again."""
     now = clock.now()
     at = {_Came.COPIED: now, _Came.THERE: now, _Came.LATE: now + timedelta(seconds=1)}
     for what, moment in at.items():
         for some in chunks(sorted(key for key, one in by_hash.items() if one is what)):
-            awaited(mirror).filter(address_hash__in=some).update(look_at=moment)
+            for rows in (awaited(mirror), wrong(mirror)):
+                rows.filter(address_hash__in=some).update(look_at=moment)
     for some in chunks(sorted(key for key, one in by_hash.items() if one is _Came.GONE)):
         awaited(mirror).filter(address_hash__in=some).update(bring_asked_at=None)
+    ended = (_Came.COPIED, _Came.THERE, _Came.GONE, _Came.KEPT)
+    for some in chunks(sorted(key for key, one in by_hash.items() if one in ended)):
+        mirror.blockers.filter(address_hash__in=some).update(replace_asked_at=None)
 
 
 @dataclass
@@ -125,7 +161,8 @@ class _Round:
     def __post_init__(self) -> None:
         self._destination = clients.objects(self.mirror.region)
         source = self.mirror.source
-        self._refusals = Refusals(clients.objects(source.region), source.namespace)
+        self._source = clients.objects(source.region)
+        self._refusals = Refusals(self._source, source.namespace)
 
     def bring(self, rows: Sequence[Blocker]) -> dict[str, _Came]:
         """Copy these, small ones first, as long as it may go on; tells what came of each address."""
@@ -159,8 +196,8 @@ class _Round:
         if self.told.failed is not None or self._is_reserved(row):
             return _Came.NOT
         try:
-            if self._destination.head(uri) is not None:
-                return _Came.THERE
+            if (info := self._destination.head(uri)) is not None and (came := self._stays(row, source, info)):
+                return came
             size = self._copy(row, source, uri)
         except Late:
             return _Came.LATE
@@ -176,6 +213,32 @@ class _Round:
             self.told.copied += 1
             self.told.bytes += size
         return _Came.COPIED
+
+    def _stays(self, row: Blocker, source: str, info: ObjectInfo) -> _Came | None:
+        """Why what is there is not written over; None where it is, by what the source has. A range's or metarange's
+        file is proven by its id before that."""
+        if not _is_replaced(row):
+            return _Came.THERE
+        if row.kind != Blocker.Kind.OBJECT:
+            return None
+        size, etag = row.size or 0, row.etag
+        if row.reason != Reason.CONTENT and is_as_entry(info, size=size, etag=etag):
+            return _Came.THERE
+        if is_as_entry(self._original(source), size=size, etag=etag):
+            return None
+        told = "%s: %s is not replaced: the source does not have it as the commit says either"
+        log.warning(told, self.mirror.name, row.address)
+        return _Came.KEPT
+
+    def _original(self, source: str) -> ObjectInfo:
+        """Raises Unbrought."""
+        try:
+            info = self._source.head(source)
+        except LakeMirrorError as error:
+            raise Unbrought(Side.SOURCE, error) from error
+        if info is None:
+            raise Unbrought(Side.SOURCE, NotFound(f"the source has no {source}"))
+        return info
 
     def _copy(self, row: Blocker, source: str, uri: str) -> int:
         """Metadata only if it gives its id. Gives how many bytes."""

@@ -60,7 +60,7 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
     prune_commits(mirror, lease)
     _bring_waived_in_step(mirror, lease)
     leave_unchecked(mirror)
-    asked = bring_asked(mirror)
+    asked = bring_asked(mirror, lease)
     relook = look_again(mirror, lease)
     unread = resolve_doubts(mirror, lease)
     mark_needed(mirror, lease)

@@ -188,7 +188,8 @@ class BlockersRetry(APIView):
 
 
 class BringAsked(Body):
-    """The body of POST: which files, by the ids of blockers or by addresses below the namespace; or all."""
+    """The body of POST: which files, by the ids of blockers or by addresses below the namespace; or all. `replace`: not
+    what is missing, but what is there and wrong."""
 
     blockers = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), allow_empty=False, max_length=MOST_IDS
@@ -197,13 +198,14 @@ class BringAsked(Body):
         child=serializers.CharField(max_length=LONGEST_KEY), allow_empty=False, max_length=MOST_IDS
     )
     all = TrueOrFalse()
+    replace = TrueOrFalse()
 
     def __init__(self, **given: Any) -> None:
         super().__init__(partial=True, **given)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         super().validate(attrs)
-        if len(attrs) != 1 or attrs.get("all") is False:
+        if len(attrs.keys() - {"replace"}) != 1 or attrs.get("all") is False:
             raise serializers.ValidationError({"blockers": 'give one of blockers, addresses and "all": true'})
         return attrs
 
@@ -216,6 +218,8 @@ class Bring(APIView):
     @answers("Bring missing files", 202, RetriedAnswer, body=BringAsked, query=[LOCATION], fails=[409])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202 with how many files are copied once; with `all`, also what turns out to be missing in the next 24 hours.
+        With `replace` the source's bytes are written over files with other content, where the source has them as the
+        commit says; nothing is replaced otherwise.
         409 for a managed mirror, one that is paused or stopped, and a store that takes nothing. Needs fs:OperateMirror
         on the source or the mirror."""
         require_operation_of(request.user, repository, mirror_id)
@@ -224,15 +228,19 @@ class Bring(APIView):
         mirror = find_mirror(repository, mirror_id)
         given = body.validated_data
         which = {"ids": given.get("blockers"), "addresses": given.get("addresses")}
-        number = files_bring(actor=request.user, mirror=mirror, **which)
-        answer = {"message": _copying(number), "blockers": number}
+        replace = bool(given.get("replace"))
+        number = files_bring(actor=request.user, mirror=mirror, replace=replace, **which)
+        answer = {"message": _copying(number, replace=replace), "blockers": number}
         return accepted(answer, duty_url(MirrorDuty.VALIDATE, mirror.pk))
 
 
-def _copying(number: int) -> str:
+def _copying(number: int, *, replace: bool) -> str:
     if number:
-        return f"copying {count(number, 'file')} now"
-    return "nothing to copy: only files that are missing are copied; one that arrived with other content stays as it is"
+        return f"{'replacing' if replace else 'copying'} {count(number, 'file')} now"
+    if replace:
+        return "nothing to replace: only files that arrived with other content are replaced"
+    told = "nothing to copy: only files that are missing are copied; one that arrived with other content stays as it is"
+    return f'{told}, unless you ask with "replace": true'
 
 
 def blocker_json(row: Blocker) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from core.bringing import REPLACEABLE
 from core.mirroring.object_check import WAIVABLE
 from db.fields import ExactTextField
 from mirrors.models.mirror import Mirror
@@ -139,6 +140,9 @@ class Blocker(models.Model):
     bring_asked_at = models.DateTimeField(
         null=True, help_text="when somebody had LakeMirror copy it once, in place of the stores"
     )
+    replace_asked_at = models.DateTimeField(
+        null=True, help_text="when somebody had LakeMirror write the source's bytes over it once"
+    )
     first_seen = models.DateTimeField()
     attempts = models.IntegerField(default=1)
     look_at = models.DateTimeField()
@@ -170,6 +174,11 @@ class Blocker(models.Model):
     def is_awaited(self) -> bool:
         """Whether it is missing at the destination alone, and somebody may still bring it."""
         return self.reason.endswith("missing") and not self.gone_at_source and not self.is_waived
+
+    @property
+    def is_replaceable(self) -> bool:
+        """Whether the source's bytes, written over what is there, may mend it."""
+        return self.reason in REPLACEABLE and not self.full and not self.gone_at_source
 
 
 class Run(models.Model):

@@ -24,7 +24,7 @@ from mirrors.queries.missing import OPEN_COMMITS, blockers_of
 from mirrors.queries.missing_counts import COUNTED
 from mirrors.services.rights import require_operation
 from mirrors.transitions.blockers import LOOKED_FOR, address_hash
-from mirrors.transitions.causes import awaited
+from mirrors.transitions.causes import awaited, wrong
 from rbac import services as rbac
 
 _IS_WAIVED = ExpressionWrapper(
@@ -174,16 +174,19 @@ def files_bring(
     mirror: Mirror,
     ids: Sequence[int] | None = None,
     addresses: Sequence[str] | None = None,
+    replace: bool = False,
 ) -> int:
     """Have LakeMirror copy once what the stores have not brought to a native mirror: these ids or addresses, or, with
     neither, all that is missing and all that turns out to be; how many files that are now.
 
-    Only what a commit waits for is copied, and nothing that is there. Raises Denied; Conflict where LakeMirror copies
-    the objects anyway, where nothing may be copied, and where the destination's store takes nothing from our key.
+    Only what a commit waits for is copied, and nothing that is there; or, to `replace` it, only what is there and wrong
+    as far as is known now: the source's bytes are written over it where the source has what the commit says. Raises
+    Denied; Conflict where LakeMirror copies the objects anyway, where nothing may be copied, and where the
+    destination's store takes nothing from our key.
     """
     right = require_operation(actor, mirror)
     _require_bringing(mirror)
-    rows = awaited(mirror)
+    rows = wrong(mirror) if replace else awaited(mirror)
     if ids is not None:
         named = mirror.blockers.filter(pk__in=ids)
         rows = rows.filter(kind__in=named.values("kind"), key__in=named.values("key"))
@@ -191,12 +194,12 @@ def files_bring(
         rows = rows.filter(address_hash__in=[address_hash(address) for address in addresses])
     number = rows.order_by().values("kind", "key").distinct().count()
     now = clock.now()
-    rows.update(bring_asked_at=now, look_at=now)
-    if ids is None and addresses is None:
+    rows.update(**{"replace_asked_at" if replace else "bring_asked_at": now}, look_at=now)
+    if ids is None and addresses is None and not replace:
         Mirror.objects.filter(pk=mirror.pk).update(bring_all_at=now)
     duties.wake(MirrorDuty.VALIDATE, mirror.pk)
     which = {"ids": ids} if ids is not None else {"addresses": addresses} if addresses is not None else {"all": True}
-    after = {"bring": which, "mirror": mirror.name, "files": number}
+    after = {"replace" if replace else "bring": which, "mirror": mirror.name, "files": number}
     rbac.audit(actor=actor, right=right, verb=Verb.BRING, subject=mirror.audit_name, after=after)
     return number
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from mirrors.queries.missing import OPEN_COMMITS, TROUBLED, Commits, blockers_of
 from mirrors.queries.missing_counts import is_cut_short
 from mirrors.services.backlog import things_retry
 from mirrors.services.priority import mirror_prioritise
+from mirrors.transitions.causes import awaited, wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,32 @@ def repair_plan(mirror: Mirror, commit: Commit) -> Plan:
         managed=mirror.object_replication == ObjectReplication.MANAGED,
         held=_held(mirror),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What LakeMirror would copy once in place of the stores, for a commit: so many files that are `missing`, and those
+    that are `wrong`, by blockers' ids (MOST of them). `held`: what keeps it from that, and what to do; "" if nothing
+    does."""
+
+    missing: int
+    wrong: Sequence[int]
+    held: str
+
+
+MOST = 1000
+
+
+def offer_of(mirror: Mirror, commit: Commit) -> Offer | None:
+    """None where LakeMirror copies everything anyway, or nothing that it could copy."""
+    if mirror.object_replication == ObjectReplication.MANAGED:
+        return None
+    rows = blockers_of(mirror, commit=commit.sha).order_by()
+    missing = rows.filter(pk__in=awaited(mirror).order_by().values("pk")).values("kind", "key").distinct().count()
+    wrong_rows = rows.filter(pk__in=wrong(mirror).order_by().values("pk")).values("kind", "key")
+    ids = list(wrong_rows.annotate(first=Min("pk")).values_list("first", flat=True)[:MOST])
+    paused = "Nothing is copied while the mirror is paused: resume it first" if mirror.paused else ""
+    return Offer(missing, ids, _held(mirror) or paused) if missing or ids else None
 
 
 def _held(mirror: Mirror) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from core.installations.outages import Outage
 from core.mirroring.explain.blocker_text import count_waiting
-from core.mirroring.explain.branch import shows_something
+from core.mirroring.explain.branch import shows_something, worst_of
 from core.mirroring.explain.gc_rules import both_of, own_rules_warning, unread_rules_note
 from core.mirroring.explain.mirror import explain
 from core.mirroring.explain.outages import blinding_outage
@@ -45,7 +45,8 @@ class RailCommit:
 class BranchStatus:
     """One branch at one mirror. `lag` in seconds, None when nobody knows; heads are "" where the branch isn't.
 
-    `blockers` are some of the things that it waits for, or that its head lacks; `lacking` is how many there are. The
+    `blockers` are some of the things that it waits for, or that its head lacks; `lacking` is how many there are.
+    `troubled`: the commit that it waits for of which its sentence speaks, "" for none. The
     history of an `unread` head of the source can't be read. `rail` runs from the mirror's head to the source's;
     `hidden` commits are left out after its third.
     """
@@ -68,6 +69,7 @@ class BranchStatus:
     advanced_at: datetime | None
     blockers: Sequence[Thing]
     lacking: int
+    troubled: str = ""
     unread: bool = False
     rail: Sequence[RailCommit] = ()
     hidden: int = 0
@@ -109,11 +111,11 @@ class MirrorStatus:
     waiting_words: str
     waiting_since: datetime | None
     copied: tuple[int, int] | None
+    first_copy: bool
+    outages: Sequence[Outage]
     left_out: int
     warnings: Sequence[str]
     own_rules: str
-    first_copy: bool
-    outages: Sequence[Outage]
     unread_rules: str
     looked_at: datetime | None
     destination_looked_at: datetime | None
@@ -126,14 +128,13 @@ class MirrorStatus:
         return str(self.explanation)
 
     @property
-    def needs_somebody(self) -> bool:
-        """Whether nothing goes on before somebody acts, or a pause lasts for longer than was said."""
-
-    @property
     def is_unchecked(self) -> bool:
         """Whether nothing of it was ever found whole: it is new, or its first copy has just begun."""
         return self.state is State.NEW or (self.first_copy and self.copied is not None and self.copied[0] == 0)
 
+    @property
+    def needs_somebody(self) -> bool:
+        """Whether nothing goes on before somebody acts, or a pause lasts for longer than was said."""
         return self.state.tone is Tone.BAD or self.paused_too_long
 
     @property
@@ -156,10 +157,10 @@ class MirrorStatus:
 
     @property
     def to_repair(self) -> str:
-        """The head of the source's branch that has been blocked longest by files that somebody may bring, or ""."""
-        blocked = [branch for branch in self.branches if branch.state is State.BLOCKED and branch.blockers]
-        worst = max(blocked, key=lambda branch: branch.lag or 0, default=None)
-        return worst.source_head if worst and not worst.unread else ""
+        """The commit that the sentence says is blocked, if that is by files that somebody may bring, or ""."""
+        blocked = [branch for branch in self.branches if branch.state is State.BLOCKED]
+        worst = max(blocked, key=lambda branch: (branch.lag or 0, branch.default), default=None)
+        return worst.troubled if worst and worst.blockers else ""
 
     @property
     def waiting_figure(self) -> str:
@@ -232,11 +233,11 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         waiting_words=count_waiting(facts.waiting),
         waiting_since=facts.waiting.since,
         copied=facts.first_copy,
+        first_copy=facts.first_copy is not None and not shows_something(facts),
+        outages=facts.outages,
         left_out=facts.left_out,
         warnings=facts.warnings,
         own_rules=own_rules_warning(rules, name=mirror.name, source=mirror.source.name, namespace=mirror.namespace),
-        first_copy=facts.first_copy is not None and not shows_something(facts),
-        outages=facts.outages,
         unread_rules=unread_rules_note(rules, name=mirror.name),
         looked_at=facts.looked_at,
         destination_looked_at=facts.destination_looked_at,
@@ -282,6 +283,7 @@ def _read_branch(
         advanced_at=branch.advanced_at,
         blockers=things,
         lacking=max([len(things), *(commit.lacking for commit in troubled)]),
+        troubled=spoken_of.commit_id if (spoken_of := worst_of(branch.troubled)) else "",
         unread=branch.unread,
         rail=rail,
         hidden=hidden,

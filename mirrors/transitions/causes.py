@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from core.bringing import REPLACEABLE
 from core.mirroring.facts import ARRIVING
 from core.replication.causes import Verdict
 from core.replication.facts import StoreKind
@@ -26,6 +27,12 @@ def awaited(mirror: Mirror) -> QuerySet[Blocker]:
     """What the stores' replication should bring: missing here, of the namespace, not known to be gone at the source
     and not waived."""
     rows = mirror.blockers.needed().filter(reason__in=ARRIVING, gone_at_source=False, waived=False)
+    return rows.exclude(full=True).exclude(address_hash="")
+
+
+def wrong(mirror: Mirror) -> QuerySet[Blocker]:
+    """What is there and has other bytes than it should, of the namespace: the source's may be written over it."""
+    rows = mirror.blockers.needed().filter(reason__in=sorted(REPLACEABLE), gone_at_source=False)
     return rows.exclude(full=True).exclude(address_hash="")
 
 

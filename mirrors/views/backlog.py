@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from core.bringing import REPLACEABLE
 from core.errors import Invalid, LakeMirrorError
 from core.installations.unreplicated_objects import Lacking, Namespaces, say_lacking
 from core.text.phrases import count
@@ -26,7 +27,7 @@ from web.paging import number_of
 FILTERS = ("kind", "reason", "cause", "prefix", "branch", "commit", "address")
 GROUPS = 10
 MOST_IDS = 1000
-BRING = "bring-"
+BRING, REPLACE = "bring-", "replace-"
 
 
 @never_cache
@@ -49,6 +50,7 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
         "held": looked.commits_held(mirror, page.rows),
         "tally": looked,
         "reasons": looked.by_reason()[:GROUPS],
+        "replaceable": any(group.group in REPLACEABLE for group in looked.by_reason()),
         "causes": [group for group in looked.by_cause() if group.group][:GROUPS],
         "folders": looked.by_prefix(given["prefix"])[:GROUPS],
         "filters": given,
@@ -67,12 +69,13 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
 @may_see
 def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
     """Look now for one thing, for those selected, for those of a reason, or for all; or have one, those selected or all
-    copied by LakeMirror once."""
+    copied by LakeMirror once, or written over if they are wrong."""
     mirror = find_visible(request, name)
     which = request.POST.get("which", "")
-    brings = which.startswith(BRING)
+    replaces, brings = which.startswith(REPLACE), which.startswith((BRING, REPLACE))
     verb = partial(files_bring if brings else things_retry, actor=request.user, mirror=mirror)
-    which = which.removeprefix(BRING)
+    verb = partial(verb, replace=True) if replaces else verb
+    which = which.removeprefix(BRING).removeprefix(REPLACE)
     if which.startswith("one-"):
         verb = partial(verb, ids=_ids([which.removeprefix("one-")]))
     elif which == "selected":
@@ -81,7 +84,7 @@ def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
         verb = partial(verb, reason=_reason(request.POST.get("reason", "")))
     elif which != "all":
         raise Invalid("choose which ones: one, those selected, those with a reason, or all", field="which")
-    return carry_out(request, mirror, verb, _brought if brings else _message)
+    return carry_out(request, mirror, verb, _replaced if replaces else _brought if brings else _message)
 
 
 @require_POST
@@ -122,3 +125,10 @@ def _brought(number: int) -> str:
     if not number:
         return "Nothing selected is missing any more, or none of it can be copied."
     return f"Copying {count(number, 'file')} now. Each counts once it is found at the mirror."
+
+
+def _replaced(number: int) -> str:
+    """What is told of so many files that LakeMirror is to write over."""
+    if not number:
+        return "Nothing selected has other content than it should any more, or none of it can be replaced."
+    return f"Replacing {count(number, 'file')} now, where the source has what the commit says."

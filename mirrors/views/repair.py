@@ -15,7 +15,7 @@ from db import clock
 from mirrors.models import Commit
 from mirrors.queries.find_commit import find_commit
 from mirrors.services.copy_commands import copy_commands
-from mirrors.services.repair import Repaired, commit_repair, repair_plan
+from mirrors.services.repair import Repaired, commit_repair, offer_of, repair_plan
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_operate, may_see
 
 
@@ -33,6 +33,7 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
         "mirror": mirror,
         "commit": commit_row,
         "plan": repair_plan(mirror, commit_row),
+        "offer": offer_of(mirror, commit_row),
         "commands": copy_commands(mirror, commit_row.sha),
         "may_operate": may_operate(request, mirror),
         "commit_url": reverse("mirror_commit", args=[mirror.name, commit_row.sha]),

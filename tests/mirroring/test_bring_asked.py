@@ -13,9 +13,10 @@ import pytest
 
 from core.errors import Conflict, Denied, Full
 from core.exporting.deadline import Late
+from core.mirroring.doubt import pack
 from db import clock
 from mirroring.validate import bring_asked
-from mirrors.models import Blocker, Mirror
+from mirrors.models import Blocker, Coverage, Mirror
 from mirrors.services.backlog import files_bring
 from rbac.models import User
 from tests.mirrors.harness import NAMESPACE, Deployment
@@ -102,6 +103,78 @@ def test_what_is_wrong_is_not_asked_for(lake: Deployment, owner: User) -> None:
     assert bring(owner, ids=[Blocker.objects.get().pk]) == 0
     lake.work(3)
     assert lake.eu_store.objects[f"{NAMESPACE}/{address}"] == b"wrong bytes"
+
+
+def spoilt(lake: Deployment, path: str = "x") -> tuple[str, str]:
+    """A commit of which one object came with other content; and where that lies."""
+    head, [address] = waits_for(lake, path)
+    uri = f"{NAMESPACE}/{address}"
+    lake.eu_store.objects[uri] = b"wrong bytes"
+    lake.work(3)
+    return head, uri
+
+
+def test_what_is_wrong_is_replaced_where_somebody_asks_for_just_that(lake: Deployment, owner: User) -> None:
+    head, uri = spoilt(lake)
+    assert bring(owner, replace=True) == 1
+    lake.work(3)
+    assert lake.eu_store.objects[uri] == b"x"
+    assert (lake.head(), lake.torn(), Blocker.objects.count()) == (head, [], 0)
+
+
+def test_a_permission_to_replace_is_for_once(lake: Deployment, owner: User) -> None:
+    _, uri = spoilt(lake)
+    assert bring(owner, ids=[Blocker.objects.get().pk], replace=True) == 1
+    put, lake.eu_store.put = lake.eu_store.put, lambda uri, data: None  # type: ignore[method-assign]
+    lake.work(1)
+    lake.eu_store.put = put  # type: ignore[method-assign]
+    assert Blocker.objects.get().replace_asked_at is None
+    lake.work(3)
+    assert lake.eu_store.objects[uri] == b"wrong bytes"
+
+
+def test_what_the_source_does_not_have_as_the_commit_says_replaces_nothing(lake: Deployment, owner: User) -> None:
+    _, uri = spoilt(lake)
+    lake.us_store.objects[uri.replace(NAMESPACE, "s3://src/lake")] = b"overwritten at the source"
+    assert bring(owner, replace=True) == 1
+    lake.work(3)
+    assert lake.eu_store.objects[uri] == b"wrong bytes" and brought(lake) == []
+    assert Blocker.objects.get().replace_asked_at is None
+
+
+def test_before_something_is_replaced_what_else_may_name_it_is_put_in_question(lake: Deployment, owner: User) -> None:
+    spoilt(lake)
+    row = Blocker.objects.get()
+    other = Coverage.objects.filter(state="complete").first()
+    assert other is not None
+    Coverage.objects.filter(pk=other.pk).update(
+        looked=pack([row.crc or 0]), min_key=row.path.encode(), max_key=row.path.encode()
+    )
+    bring(owner, replace=True)
+    seen: list[str] = []
+    bring_rows = bring_asked._Round.bring
+
+    def watching(round_: Any, rows: Any) -> Any:
+        seen.append(Coverage.objects.get(pk=other.pk).doubt)
+        return bring_rows(round_, rows)
+
+    with mock.patch.object(bring_asked._Round, "bring", watching):
+        lake.work(1)
+    assert seen == ["shared"]
+
+
+def test_a_damaged_range_is_replaced_by_what_gives_its_id(lake: Deployment, owner: User) -> None:
+    head = lake.lake.commit(files={"x": b"1"})
+    lake.arrive()
+    [name] = [name for name in lake.lake.files_of(head) if name != lake.lake.repository.commits[head].metarange_id]
+    uri = f"{NAMESPACE}/_lakefs/{name}"
+    whole, lake.eu_store.objects[uri] = lake.eu_store.objects[uri], b"damaged"
+    lake.work(3)
+    assert Blocker.objects.get().reason == "range-damaged"
+    bring(owner, replace=True)
+    lake.work(4)
+    assert lake.eu_store.objects[uri] == whole
+    assert lake.head() == head
 
 
 def test_metadata_that_does_not_give_its_id_is_not_written(lake: Deployment, owner: User) -> None:

@@ -39,6 +39,7 @@ class _Reason:
     advice: str
 
 
+_REPLACE = "Have LakeMirror replace it, or copy it again from {source}"
 _REASONS = {
     "missing": _Reason(
         "missing",
@@ -62,19 +63,19 @@ _REASONS = {
         "has another size",
         "has another size in {region} than the commit says",
         "have another size in {region} than the commit says",
-        "Copy it again from {source}",
+        _REPLACE,
     ),
     "etag-differs": _Reason(
         "has other content",
         "has other content in {region} than the commit says",
         "have other content in {region} than the commit says",
-        "Copy it again from {source}",
+        _REPLACE,
     ),
     "content-differs": _Reason(
         "has other content",
         "has other bytes in {region} than in {source}",
         "have other bytes in {region} than in {source}",
-        "Copy it again from {source}",
+        _REPLACE,
     ),
     "content-unproven": _Reason(
         "not compared yet",
@@ -86,7 +87,7 @@ _REASONS = {
         "damaged",
         "is damaged in {region}: its content does not match its id",
         "are damaged in {region}: their content does not match their ids",
-        "Copy it again from {source}",
+        _REPLACE,
     ),
     "archived": _Reason(
         "archived",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -40,8 +40,13 @@ class _Case:
 
     @property
     def worst(self) -> CommitFacts | None:
-        """The commit in trouble to speak of: what waiting won't help first, then the oldest."""
-        return min(self.branch.troubled, key=lambda commit: not commit.hopeless, default=None)
+        """The commit in trouble to speak of."""
+        return worst_of(self.branch.troubled)
+
+
+def worst_of(troubled: Sequence[CommitFacts]) -> CommitFacts | None:
+    """Of commits in trouble, the oldest first, the one to speak of: what waiting won't help, then the oldest."""
+    return min(troubled, key=lambda commit: not commit.hopeless, default=None)
 
 
 def explain_branch(
@@ -307,14 +312,14 @@ def _if_late(case: _Case, verdict: Verdict) -> Verdict:
     return replace(verdict, state=State.LATE, sentence=phrase)
 
 
-def _syncing(case: _Case) -> Verdict:
-    at_work = _at_work(case)
-    return replace(at_work, sentence=sentence(_behind(case), ": ", at_work.sentence))
-
-
 def shows_something(mirror: MirrorFacts) -> bool:
     """Whether a branch of it has a commit that the source's was seen to point to: its first copy goes on till then."""
     return bool(mirror.counted.settled) or any(branch.mirror_head and not branch.inferred for branch in mirror.branches)
+
+
+def _syncing(case: _Case) -> Verdict:
+    at_work = _at_work(case)
+    return replace(at_work, sentence=sentence(_behind(case), ": ", at_work.sentence))
 
 
 def _at_work(case: _Case) -> Verdict:

@@ -335,6 +335,21 @@ def test_what_replication_has_not_brought_is_found_by_its_cause(api: Api, main: 
     assert api.call("GET", f"{MIRRORS}/lake-eu/blockers?cause=Weather")[0] == 400
 
 
+def test_replacing_is_asked_for_in_so_many_words(api: Api, main: Line) -> None:
+    url, spoilt = f"{MIRRORS}/lake-eu/bring", Blocker.objects.get(path="orders/1.csv")
+    Blocker.objects.filter(pk=spoilt.pk).update(reason="size-differs")
+    with mock.patch("deployment.wiring.clients.require_writable"):
+        told = api.call("POST", url, {"blockers": [spoilt.pk]})[1]
+        assert told["blockers"] == 0 and told["message"].endswith('unless you ask with "replace": true')
+        status, told = api.call("POST", url, {"all": True, "replace": True})
+        assert (status, told["blockers"], told["message"]) == (202, 1, "replacing 1 file now")
+        assert api.call("POST", url, {"replace": True})[0] == 400
+    assert Blocker.objects.get(replace_asked_at__isnull=False) == spoilt
+    assert Mirror.objects.get(name="lake-eu").bring_all_at is None
+    after = AuditEvent.objects.filter(verb="bring", subject="mirror/lake-eu").latest("pk").after
+    assert after["replace"] == {"all": True} and "bring" not in after
+
+
 def test_bringing_is_asked_for_audited_and_refused_where_nothing_may_be_copied(api: Api, main: Line) -> None:
     url, named = f"{MIRRORS}/lake-eu/bring", Blocker.objects.get(path="orders/1.csv")
     with mock.patch("deployment.wiring.clients.require_writable") as writable:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.test import Client
 
 from audit.models import AuditEvent
+from core.mirroring.states import State
 from mirrors.models import Blocker, Commit, Mirror, MirrorCommit
+from mirrors.status.mirror import brief_statuses
 from rbac.models import User
 from tests.api import Api
 from tests.mirrors.factories import block, make_company
@@ -154,6 +157,32 @@ def test_the_page_says_the_same_without_scripts(olga: Client, company: Any) -> N
         assert words in said
     answer = olga.post(page_of("nightly orders load"), {"back": MIRROR}, follow=True)
     assert "Checking 5 files again now;" in text(answer)
+
+
+def test_the_page_offers_what_we_can_do_ourselves_before_what_is_copied_by_hand(olga: Client, company: Any) -> None:
+    mirror, page = company["analytics-eu"], page_of("nightly orders load")
+    said = text(olga.get(page))
+    assert said.index("Bring all copies everything that is missing") < said.index("Copy them yourself")
+    assert "Replace writes over 1 file with other content, where the source has what the commit says" in said
+    html = olga.get(page).content.decode()
+    assert 'value="bring-all"' in html and 'value="replace-selected"' in html
+    wrong = Blocker.objects.get(path="users/a")
+    with mock.patch("deployment.wiring.clients.require_writable"):
+        which = {"which": "replace-selected", "thing": str(wrong.pk), "back": MIRROR}
+        answer = olga.post(f"{MIRROR}backlog/retry/", which, follow=True)
+    assert "Replacing 1 file now" in text(answer)
+    assert Blocker.objects.get(replace_asked_at__isnull=False) == wrong
+    Mirror.objects.filter(pk=mirror.pk).update(paused=True)
+    said = text(olga.get(page))
+    assert "LakeMirror could copy these files itself. Nothing is copied while the mirror is paused" in said
+    assert "Bring all" not in said
+
+
+def test_repair_leads_to_the_commit_that_the_sentence_names(company: Any) -> None:
+    [reading] = brief_statuses(Mirror.objects.filter(name="analytics-eu").select_related("source"))
+    assert reading.state is State.BLOCKED
+    assert reading.to_repair[:8] in reading.sentence
+    assert reading.to_repair not in [branch.source_head for branch in reading.branches]
 
 
 def test_where_we_copy_there_is_nothing_to_copy_by_hand(olga: Client, api: Api, company: Any) -> None:

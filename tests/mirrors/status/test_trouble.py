@@ -110,7 +110,8 @@ def test_damage_is_told_with_its_branches_and_looked_for_with_one_click(
     thing = damage(mirror, ranges[0])
     told = happened(olga, "/mirrors/lake-eu/")
     assert told.startswith("main: 1 file that was complete is missing or wrong. Seen 7 min ago,")
-    assert primary(olga, "/mirrors/lake-eu/") == ["Check again"]
+    assert primary(olga, "/mirrors/lake-eu/") == ["Repair…"], "to Backlog, where it is brought or replaced"
+    assert "Check again" in text(olga.get("/mirrors/lake-eu/"))
     answer = olga.post("/mirrors/lake-eu/backlog/retry/", {"which": "all"}, follow=True)
     assert "Checking 1 file again now" in text(answer)
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
