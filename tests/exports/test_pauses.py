@@ -58,7 +58,7 @@ def test_it_says_why_until_when_and_by_whom(api: Api, lm: Deployment) -> None:
 def test_one_that_lasts_for_longer_needs_somebody(api: Api, olga: Client, lm: Deployment) -> None:
     export = an_export()
     pause(api, reason="bucket moves", for_seconds=7200)
-    assert "1 export; nothing needs you" in text(olga.get("/"))
+    assert "1 export; 1 is not exported yet." in text(olga.get("/"))
     Export.objects.update(paused_until=clock.now() - HOUR)
     said = text(olga.get("/"))
     assert "1 of 1 export needs attention" in said and "Resume" in said
