@@ -390,9 +390,8 @@ class Mover:
             lacking = [number for number in range(1, layout.count + 1) if number not in parts]
             with self._going_on(uri, upload_id):
                 parts |= dict(zip(lacking, self._parts.map(copy, lacking), strict=True))
-                if (
-                    self._original(source).info.etag != original.info.etag
-                ):  # some stores copy parts of whatever is there
+                there = self._original(source).info.etag  # some stores copy parts of whatever is there
+                if there != original.info.etag:
                     raise Unbrought(Side.SOURCE, RemoteFailure(f"{source} was overwritten while it was copied"))
                 self._uploads.complete(uri, upload_id, parts)
         return self._found(uri)

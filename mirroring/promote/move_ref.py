@@ -20,6 +20,7 @@ from jobs.lease import Lease
 from mirroring.manage import require_pinned
 from mirroring.promote.destination_heads import Shown
 from mirroring.promote.resend_records import prove_after_404, prove_records
+from mirroring.sweep.deletion_mark import newer_mark
 from mirrors.models import Mirror
 from mirrors.transitions.move_intents import intend
 
@@ -40,9 +41,14 @@ class Round:
     begun: bool = False
 
     def begin(self) -> None:
-        """Nothing is sent to a repository that is not ours. Before each forced call it is asked again."""
+        """Nothing is sent to a repository that is not ours (before each forced call it is asked again), nor by books
+        that are older than a deletion there."""
         if not self.begun:
             require_pinned(self.mirror, self.lakefs)
+            if newer_mark(self.mirror) is not None:
+                raise PartialFailure(
+                    f"the database is older than what was last deleted at {self.mirror.name}: all is checked anew first"
+                )
             self.begun = True
 
 

@@ -24,6 +24,7 @@ from db.chunks import chunks
 from deployment.wiring import sweep_jobs
 from jobs.lease import Lease
 from mirroring.sweep.circumstances import pins_of, require_alone, require_committed, require_shown, require_source
+from mirroring.sweep.deletion_mark import STEP, leave_mark, newer_mark
 from mirroring.sweep.kept_commits import Kept, kept_in_books, metaranges_of, named_now
 from mirroring.sweep.kept_ranges import ranges_of
 from mirrors.models import Mirror, Sweep
@@ -86,6 +87,8 @@ def _freeze(mirror: Mirror, sweep: Sweep, why: str, lease: Lease) -> None:
 def _slice(mirror: Mirror, sweep: Sweep, lease: Lease) -> bool:
     if sweep.pins != pins_of(mirror):
         raise NothingGoes("the source, the mirror's repository or a store is another one than when the sweep began")
+    if newer_mark(mirror) is not None:
+        return True  # the books are older than what was deleted: once validation has begun anew
     require_source(mirror)
     require_alone(mirror)
     require_committed(mirror, afresh=False)
@@ -94,6 +97,7 @@ def _slice(mirror: Mirror, sweep: Sweep, lease: Lease) -> bool:
     resolved = _keep_what_came(mirror, sweep, kept, {one.address for one in todo}, lease)
     if not _take_down_unkept(mirror, kept, resolved, lease):
         return True  # a commit came meanwhile: once more
+    leave_mark(mirror)
     return _delete(mirror, sweep, todo[sweep.tried :], kept.named, lease)
 
 
@@ -134,6 +138,7 @@ def _take_down_unkept(mirror: Mirror, kept: lists.KeptList, resolved: Mapping[st
         proving = mirror.coverage.exclude(depth="").values_list("range_id", flat=True)
         for some in chunks([one for one in proving.iterator() if one not in kept.ranges]):
             mirror.coverage.filter(range_id__in=some).update(**taken_down())
+        Mirror.objects.filter(pk=mirror.pk).update(facts_epoch=F("facts_epoch") + STEP)
         return True
 
 

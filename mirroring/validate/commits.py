@@ -5,6 +5,7 @@ The unit of validated work is a range. A commit is judged from its metarange and
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +16,7 @@ from db.chunks import chunks
 from graveler.metarange import RangeRef
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
+from mirroring.sweep.deletion_mark import leave_mark, newer_mark
 from mirroring.sweep.deletions import delete_due
 from mirroring.validate import on_demand as validations
 from mirroring.validate.bring_asked import bring_asked
@@ -31,13 +33,15 @@ from mirrors.services.priority import mark_needed, unmark_settled
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import leave_unchecked, mark_complete_ancestry
 from mirrors.transitions.blockers import LOOKED_FOR
-from mirrors.transitions.doubt import doubt_judgements, forget_all
+from mirrors.transitions.doubt import doubt_all, doubt_judgements, forget_all
 from mirrors.transitions.metarange_states import note_metaranges, proven_metaranges
 from mirrors.transitions.proven_heads import prove_heads
 from mirrors.transitions.range_states import WAITS_NAMED, taken_down
 from mirrors.transitions.required_commits import prune_commits
 from mirrors.transitions.validity import locked_mirror
 from mirrors.transitions.waived_objects import forget_withdrawn, is_out_of_step, settle_waived
+
+log = logging.getLogger("lakemirror.validate")
 
 BATCH = 200
 
@@ -57,6 +61,7 @@ def validate(lease: Lease) -> DutyOutcome:
 def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
     _begin_anew_at_another_store(mirror, lease)
     _begin_anew_after_an_older_version(mirror, lease)
+    _begin_anew_with_older_books(mirror, lease)
     prune_commits(mirror, lease)
     _bring_waived_in_step(mirror, lease)
     leave_unchecked(mirror)
@@ -118,6 +123,22 @@ def _begin_anew_after_an_older_version(mirror: Mirror, lease: Lease) -> None:
     with locked_mirror(mirror, lease):
         mirror.coverage.unnoted().update(**taken_down())
         doubt_judgements(mirror)
+
+
+def _begin_anew_with_older_books(mirror: Mirror, lease: Lease) -> None:
+    """The database came back from before something was deleted here: what it has proven may be gone. As long as the
+    store does not tell, nothing moves and nothing is deleted; but checks are made, and say why."""
+    try:
+        mark = newer_mark(mirror)
+    except LakeMirrorError as error:
+        log.warning("%s: whether its books are older than the last deletion is unknown: %s", mirror.name, error.message)
+        return
+    if mark is None:
+        return
+    with locked_mirror(mirror, lease, settings=False):
+        doubt_all(mirror)
+        Mirror.objects.filter(pk=mirror.pk).update(facts_epoch=mark + 1)
+    leave_mark(mirror)
 
 
 def _bring_waived_in_step(mirror: Mirror, lease: Lease) -> None:

@@ -21,6 +21,7 @@ from db import clock
 from jobs.lease import Lease
 from jobs.models import Duty
 from mirroring.sweep import deletions
+from mirroring.sweep.deletion_mark import forget_compared
 from mirroring.sweep.deletions import delete_due
 from mirrors.models import Candidate, HeldMerge, Mirror, Repository, SourceBranch, Sweep
 from mirrors.services.settings import mirror_update
@@ -568,3 +569,27 @@ def test_the_history_of_a_branch_that_was_unselected_and_stays_is_kept(lm: Deplo
     assert len(addresses) == 1
     assert twice(lm).found == 0
     assert all(lies_here(lm, one) for one in addresses)
+
+
+@pytest.mark.parametrize("duties", [("validate", "promote"), ("promote", "validate")])
+def test_238_what_an_older_database_had_proven_of_what_was_deleted_counts_no_more(
+    lake: Deployment, gone: list[str], duties: tuple[str, ...]
+) -> None:
+    """The database comes back from a backup that was made before the deletion."""
+    old = sha_of(lake, "etl")
+    sweep(lake)
+    point = transaction.savepoint()
+    pass_time(lake)
+    last = sweep(lake)
+    assert last is not None and last.deleted == 2
+    transaction.savepoint_rollback(point)
+    forget_compared()
+    lake.us.create_branch("lake", "again", old)
+    for kind in (*duties, "sense", *duties):
+        for duty in Duty.objects.filter(kind=kind):
+            lake.run(duty.pk)
+    lake.work(3)
+    assert lake.torn() == []
+    assert "again" not in lake.eu.repositories["lake-eu"].branches
+    assert state_of(old).data in ("waiting", "gone")
+    assert lake.eu.repositories["lake-eu"].branches["main"] == lake.head()

@@ -23,6 +23,7 @@ from deployment.wiring import check_jobs, region_settings
 from installations import refresh
 from jobs import duties, kinds
 from jobs.models import Duty
+from mirroring.sweep.deletion_mark import forget_compared
 from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty, Repository
 from mirrors.queries.metaranges import remembered
 from mirrors.transitions import duties as mirror_duties
@@ -270,6 +271,7 @@ def replicate_in_order(lm: Deployment) -> None:
 def deployment() -> Iterator[Deployment]:
     """A deployment with the wiring pointed at it. An address is one place in all regions, as where all are AWS."""
     remembered().clear()
+    forget_compared()
     with tempfile.TemporaryDirectory() as folder:
         made = Deployment(Path(folder))
         with (

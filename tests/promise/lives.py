@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
-from django.apps import apps
 from django.db import connection
 
 from graveler.ranges import write_ranges
 from graveler.splitting import SplitRule
 from tests.mirrors.harness import deployment
+from tests.promise.books import tables_of_mirrors
 from tests.promise.world import ACTIONS, World, in_one_thread
 
 STEPS = 80
@@ -101,8 +101,7 @@ def world(owner: Any, seed: int) -> Iterator[World]:
 
 def empty_tables() -> None:
     """Of mirrors; the people stay. Keys begin anew, so that they say nothing of earlier lives."""
-    ours = [apps.get_app_config(app) for app in ("jobs", "installations", "mirrors")]
-    tables = [model._meta.db_table for app in ours for model in app.get_models()]
+    tables = [model._meta.db_table for model in tables_of_mirrors()]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")

@@ -306,7 +306,11 @@ class Reader:
 
     def forget_books(self) -> None:
         """The tables are empty: keys begin anew."""
-        self._blamed = 0
+        self.blame_from(0)
+
+    def blame_from(self, last: int) -> None:
+        """Promotions up to this key were read."""
+        self._blamed = last
 
     def _read_strays(self) -> None:
         there = self.destination.repositories.get("lake-eu")

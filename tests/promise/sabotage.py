@@ -103,6 +103,15 @@ MUTANTS = (
         {"mirroring.sweep.deletions._take_down_unkept": lambda *_: True},
     ),
     Mutant(
+        "books from before a deletion are believed",
+        "what a backup of the database has proven counts, whatever was deleted since",
+        {
+            "mirroring.validate.commits.newer_mark": lambda *_: None,
+            "mirroring.promote.move_ref.newer_mark": lambda *_: None,
+            "mirroring.sweep.deletions.newer_mark": lambda *_: None,
+        },
+    ),
+    Mutant(
         "a sweep asks only refs",
         "what candidates, rows of commits and held merges name is deleted like all that no ref names",
         {"mirroring.sweep.kept_commits.kept_in_books": _keeps_nothing},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from mirrors.services.sweeps.approval import sweep_approve, sweep_reject
 from tests.fakes import FakeRemover
 from tests.mirroring.swept import pass_time
 from tests.mirrors.harness import NAMESPACE
+from tests.promise.books import forgotten
 from tests.promise.workers import Worker
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def check_deleted(world: World, uri: str) -> None:
     truth.shown.pop(key, None)
     if key in truth.originals:
         truth.found.add(key)
+        world.deleted.append(key)
 
 
 def kept(world: World) -> set[str]:
@@ -76,26 +78,34 @@ def follow(world: World) -> None:
 
 def sweep(world: World) -> None:
     """Weeks pass, and the sweep's turn comes, once or twice; the worker may end. Before that somebody may delete a
-    branch, and the source collect what no ref names; in between anything may come to be needed again."""
+    branch, and the source collect what no ref names; meanwhile the books may come back from a backup made before. Then
+    anything may come to be needed again."""
     chance = world.random
     if chance.random() < 0.7:
         world._update(paused=False)
         world._update(object_replication="managed", copying_paused=False, follow_gc=True)
         world._run_some(["sense", "manage", "copy", "validate", "promote"])
-    if chance.random() < 0.5:
-        _come_and_go(world)
+    back, passed = chance.random() < 0.3, ""
+    if back or chance.random() < 0.4:
+        passed = _come_and_go(world)
         world.troubles.collect_there()
-    _look(world)
-    if chance.random() < 0.7:
+    with forgotten(world) if back else nullcontext():
         _look(world)
-    if chance.random() < 0.5:
+        if back or chance.random() < 0.7:
+            _look(world)
+    if passed and chance.random() < (0.8 if back else 0.3):
+        world.source.heads["passing"] = passed
+        world._note_source()
+        world._run_some(["sense", "manage", "copy", "validate", "promote", "sense", "copy", "validate", "promote"])
+    elif chance.random() < 0.5:
         chance.choice([world.source.branch_at, world.source.reset, world.source.tag, world.source.revert])()
         world._note_source()
     world._run_some(["validate"], Worker(chance.choice([0, 0, chance.randrange(1, 100)])))
 
 
-def _come_and_go(world: World) -> None:
-    """A branch is made, written to and deleted again, and the mirror hears of all of it."""
+def _come_and_go(world: World) -> str:
+    """A branch is made, written to and deleted again, and the mirror hears of all of it. Gives the commit that it had
+    in the end."""
     heads, lake = world.source.heads, world.source.lake
     start = world.random.choice(sorted(heads.values()))
     heads["passing"] = start
@@ -103,10 +113,11 @@ def _come_and_go(world: World) -> None:
         lake.commit("passing", {f"passing/{lake.clock}": str(lake.clock).encode()})
     world._note_source()
     world._run_some(["sense", "manage", "copy", "validate", "promote"])
-    heads.pop("passing", None)
+    passed = heads.pop("passing", "")
     world._note_source()
     for _ in range(2):
         world._run_some(["sense", "manage", "promote"])
+    return passed
 
 
 def _look(world: World) -> None:

@@ -100,6 +100,8 @@ class World:
         self.looks = Looks(lm.us, chance)
         self.reader = Reader(self.truth, self.source, self.looks, lm.eu)
         lm.remover = WatchedRemover(self)
+        self.deleted: list[str] = []
+        """The keys of what sweeps have deleted, in their order."""
         self.refs_at_start: set[str] = set()
         """Where the source's refs stood when the last round of a duty began."""
         self.worker, self.steps = Worker(), list[tuple[str, int]]()
