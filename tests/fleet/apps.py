@@ -13,7 +13,7 @@ from typing import Any
 from django.apps import AppConfig
 
 from core.mirroring import source_moves
-from tests.fakes import BulkStandIn
+from tests.fakes import BulkStandIn, FakeMover
 from tests.fleet import CALL_SECONDS, CLOCK, GONE_SECONDS, LEASE_SECONDS, WORLD
 from tests.fleet.wire import Lease, Remote
 
@@ -29,11 +29,17 @@ class FleetConfig(AppConfig):
         from jobs import duties, lease
         from mirroring import certificates, manage
         from mirroring.promote import move_ref
+        from spark_jobs.check import job
 
         address, region = os.environ[WORLD], config.current().region
         clients.lakefs = functools.cache(lambda at: Remote(address, f"lakefs {at}", region, _lease))  # type: ignore[assignment]
         clients.objects = functools.cache(lambda at: Remote(address, f"store {at}", region, _lease))  # type: ignore[assignment]
         check_jobs.run_check = _run_check
+        job.source_of = lambda settings: settings.source and BulkStandIn(clients.objects(settings.source.region))  # type: ignore[assignment]
+        job.mover_of = lambda settings: FakeMover(  # type: ignore[assignment]
+            clients.objects(settings.source.region),  # type: ignore[arg-type]
+            clients.objects(settings.region),  # type: ignore[arg-type]
+        )
         clients.bulk_objects = functools.cache(lambda at: BulkStandIn(clients.objects(at)))
         duties._work = _stamped(duties._work)
         lease.LEASE_SECONDS = LEASE_SECONDS
@@ -73,12 +79,10 @@ def _stamped(work: Callable[..., Any]) -> Callable[..., Any]:
 def _run_check(
     mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]
 ) -> None:
-    from deployment.wiring import clients
+    from deployment.wiring import check_jobs, clients
     from spark_jobs.check.job import check_batch
-    from spark_jobs.check.settings import CheckSettings
 
-    settings = CheckSettings(namespace=mirror.storage_namespace, depth=mirror.depth, threads=4)
-    for batch in check_batch(work, settings, clients.bulk_objects(mirror.region)):
+    for batch in check_batch(work, check_jobs.settings_of(mirror), clients.bulk_objects(mirror.region)):
         on_rows(batch.to_pylist())
 
 

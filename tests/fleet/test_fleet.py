@@ -40,7 +40,7 @@ def database(server: str, request: pytest.FixtureRequest) -> str:
 
 
 def test_processes_that_are_killed_and_live_on_different_days_keep_every_promise(folder: Path, database: str) -> None:
-    report = soak(folder, database, promotions=60, seed=1, kill_every=4.0, routes=2, most_branches=6)
+    report = soak(folder, database, promotions=60, seed=1, kill_every=4.0, routes=3, most_branches=5)
     assert report.problems == [], "\n".join(report.lines())
     assert report.promotions >= 60
     assert report.kills

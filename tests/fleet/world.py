@@ -20,6 +20,8 @@ from typing import Any
 
 from core.errors import RemoteFailure
 from core.types import ObjectInfo
+from graveler.metarange import read_metarange
+from graveler.ranges import read_range
 from tests.company import Company
 from tests.fakes import FakeLakeFS, FakeRepository, FakeStore, Lake
 from tests.fleet.wire import Call, Cut, serve
@@ -32,6 +34,8 @@ SLOWEST = 1.0
 """Less than the longest call that the workers reckon with."""
 PATIENCE = 0.95
 """So seldom does a company do something before its mirror has any branch of it: that is superseded, or late."""
+NATIVE_AT_FIRST = 2
+"""Of four routes, so many have a replication of their stores; to the others the mirror brings its objects itself."""
 IN_FLIGHT = 4.0
 """So many seconds a call may be on its way that was decided on before something was known."""
 LISTED = 10
@@ -104,6 +108,7 @@ class Route:
         self.source, self.region = REGIONS[number % 2], REGIONS[1 - number % 2]
         self.name, self.mirror = f"lake-{number}", f"lake-{number}-mirror"
         self.namespace, self.mirrored = f"s3://{self.source}/{self.name}", f"s3://{self.region}/{self.name}"
+        self.object_replication = "native" if number % 4 < NATIVE_AT_FIRST else "managed"
         self.store, self.there = world.stores[self.source], world.stores[self.region]
         self.lakefs = world.lakefs[self.region]
         lake = Lake(world.lakefs[self.source], self.store, self.name, self.namespace)
@@ -147,6 +152,18 @@ class Route:
             ahead += (parents := [sha for sha in lake.repository.commits[one].parents if sha not in seen])
             seen.update(parents)
         return keys
+
+    def out_of_order(self, key: str, data: bytes) -> list[str]:
+        """What a file of metadata names that is not at the mirror yet, where the mirror brings it itself."""
+        if self.object_replication == "native" or not key.startswith("_lakefs/"):
+            return []
+        name, commits = key.removeprefix("_lakefs/"), self.company.lake.repository.commits.values()
+        if any(commit.metarange_id == name for commit in commits):
+            named = {f"_lakefs/{ref.id}" for ref in read_metarange(data, expected_id=name)}
+        else:
+            named = {entry.address for entry in read_range(data, expected_id=name)}
+        lacks = sorted(one for one in named - self.lost() if f"{self.mirrored}/{one}" not in self.there.objects)
+        return [f"{self.mirror}: {key} was written before {one}" for one in lacks[:1]]
 
     def _keys(self, commit: str) -> set[str]:
         lake = self.company.lake
@@ -193,7 +210,7 @@ class Transit:
 
     def _send(self, now: float, uri: str) -> None:
         route = next((one for one in self.routes if uri.startswith(f"{one.namespace}/")), None)
-        if route is None or "/_lakemirror/" in uri:
+        if route is None or route.object_replication == "managed" or "/_lakemirror/" in uri:
             return
         key, fate = uri.removeprefix(f"{route.namespace}/"), self.random.random()
         if fate < 0.004:
@@ -311,7 +328,7 @@ class World:
 
     def mirrors(self) -> list[dict[str, str]]:
         """What is to be mirrored, and where to."""
-        names = ("name", "source", "mirror", "region", "mirrored")
+        names = ("name", "source", "mirror", "region", "mirrored", "object_replication")
         return [{name: getattr(route, name) for name in names} for route in self.routes]
 
     def begin(self, *, faulty: bool) -> None:
@@ -395,6 +412,8 @@ class World:
         target = (self.lakefs if kind == "lakefs" else self.stores)[region]
         with self._lock:
             self._check_right(call, region)
+            if call.name == "put":
+                self._check_order(*call.args)
             answer = getattr(target, call.name)(*call.args, **call.options)
             return list(islice(answer, LISTED)) if isinstance(answer, Iterator) else answer
 
@@ -410,6 +429,15 @@ class World:
             self._counts["overlaps"] += 1
             if call.name in FORCED:
                 self._problems.append(f"{duty} was held by two: {call.name} of attempt {call.lease.attempt} < {newest}")
+
+    def _check_order(self, uri: str, data: bytes) -> None:
+        """Of what a mirror brings itself: data first, then what names it. Each object once, but for what was being
+        written when its writer was killed."""
+        route = next((one for one in self.routes if uri.startswith(f"{one.mirrored}/")), None)
+        if route is not None and route.object_replication == "managed":
+            key = uri.removeprefix(f"{route.mirrored}/")
+            self._problems += route.out_of_order(key, data)
+            self._counts["objects brought again"] += key.startswith("data/") and uri in route.there.objects
 
     def _moved(self, mirror: str, branch: str, old: str, new: str) -> None:
         route = next(one for one in self.routes if one.mirror == mirror)

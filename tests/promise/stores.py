@@ -30,6 +30,7 @@ class WatchedStore(FakeStore):
         self.called: Callable[[str], None] = lambda when: None
         self.looked: Callable[[str, bool], None] = lambda uri, read: None
         self.written: Callable[[str, bytes], None] = lambda uri, data: None
+        self.changed: Callable[[], None] = lambda: None
 
     def get(self, uri: str) -> bytes:
         """Raises NotFound, Denied for what is forbidden and Archived for what is archived."""
@@ -78,4 +79,5 @@ class WatchedStore(FakeStore):
         self.called("before")
         self.written(uri, data)
         self.objects[uri] = data
+        self.changed()
         self.called("after")

@@ -129,6 +129,7 @@ class World:
         self.lm.us_store.called = self.lm.eu_store.called = lambda when: self._point()
         self.lm.eu_store.looked = self._look
         self.lm.eu_store.written = lambda uri, data: self.reader.on_write(uri, data)
+        self.lm.eu_store.changed = self.truth.note_change
         move, tag, put = self.lm.eu._move, self.lm.eu.create_tag, self.lm.eu.put_commit_record
 
         def put_commit_record(repository: str, commit: Any) -> Any:
