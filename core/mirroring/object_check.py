@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from enum import StrEnum
 
@@ -94,6 +95,11 @@ class Reason(StrEnum):
 
 WAIVABLE = frozenset({Reason.MISSING, Reason.ARCHIVED, Reason.UNREADABLE, Reason.IMPORTED, Reason.UNREACHABLE})
 """What a waiver of an object accepts: readers get nothing. Never that they would get something else."""
+
+
+def address_hash(address: str) -> str:
+    """An address, of whatever length, as it is found by."""
+    return hashlib.sha256(address.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class What(StrEnum):

@@ -119,4 +119,5 @@ def _bring(mirror: Any, slice_seconds: float) -> Bring:
 
     limits = float(mirror.copy_bytes_per_second or 0), float(mirror.copy_objects_per_second or 0)
     now = machine_time()
-    return Bring(now + slice_seconds, mirror.copy_workers, *limits, made_at=now)
+    waived = mirror.waived_objects.filter(full=False).values_list("address_hash", flat=True)
+    return Bring(now + slice_seconds, mirror.copy_workers, *limits, made_at=now, accepted=frozenset(waived))

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
 from django.db.models import Count
 
-from core.mirroring.object_check import WAIVABLE
+from core.mirroring.object_check import WAIVABLE, address_hash
 from mirrors.models.mirror import Mirror, WaivedObject
 from mirrors.models.problem import Problem
 from mirrors.models.validation import Blocker
 
 TOLD = 20
 """A certificate names so many waivers, and objects of each."""
-
-
-def address_hash(address: str) -> str:
-    """An address, of whatever length, as blockers are found by it."""
-    return hashlib.sha256(address.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def stored_address(address: str) -> str:

@@ -12,9 +12,10 @@ from django.db.models.functions import RowNumber, Substr
 
 from core.bringing import ObjectReplication
 from core.mirroring.facts import ARRIVING, CommitFacts, History, Thing, Waived
+from core.mirroring.object_check import address_hash
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, BlockerQuerySet
-from mirrors.models.waived import address_hash, is_accepted
+from mirrors.models.waived import is_accepted
 from mirrors.queries.find_commit import find_branch, find_commit
 from mirrors.queries.metaranges import ranges_at_hand
 

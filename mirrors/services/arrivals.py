@@ -11,11 +11,11 @@ from datetime import timedelta
 
 from core.bringing import ObjectReplication
 from core.installations.s3_events import CopyTold, relative_key
+from core.mirroring.object_check import address_hash
 from db import clock
 from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Blocker, Mirror, MirrorDuty, ReplicationFailure, Repository
-from mirrors.models.waived import address_hash
 
 KEPT = timedelta(hours=24)
 """So long a failure tells why an object has not arrived."""

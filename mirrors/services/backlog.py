@@ -14,7 +14,7 @@ from audit.verbs import Verb
 from core.bringing import ObjectReplication
 from core.errors import Conflict, LakeMirrorError
 from core.mirroring.facts import ARRIVING
-from core.mirroring.object_check import WAIVABLE
+from core.mirroring.object_check import WAIVABLE, address_hash
 from db import clock
 from deployment.wiring import clients
 from jobs import duties
@@ -23,7 +23,7 @@ from mirrors.models.querysets import UNCHECKED
 from mirrors.queries.missing import OPEN_COMMITS, blockers_of
 from mirrors.queries.missing_counts import COUNTED
 from mirrors.services.rights import require_operation
-from mirrors.transitions.blockers import LOOKED_FOR, address_hash
+from mirrors.transitions.blockers import LOOKED_FOR
 from mirrors.transitions.causes import awaited, wrong
 from rbac import services as rbac
 

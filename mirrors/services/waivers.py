@@ -19,11 +19,11 @@ from audit.verbs import Verb
 from core.access.policies import repository_arn
 from core.errors import Conflict, Invalid, NotFound
 from core.mirroring.facts import CommitFacts
-from core.mirroring.object_check import WAIVABLE
+from core.mirroring.object_check import WAIVABLE, address_hash
 from db import clock
 from jobs import duties
 from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty, WaivedObject, Waiver
-from mirrors.models.waived import address_hash, is_full, waived_addresses
+from mirrors.models.waived import is_full, waived_addresses
 from mirrors.transitions.ancestry import reset_ancestry
 from mirrors.transitions.waived_objects import forget_withdrawn, settle_waived
 from rbac import services as rbac

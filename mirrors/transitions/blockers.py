@@ -10,12 +10,13 @@ from typing import NamedTuple
 from core.mirroring.check_planning import pause_before_look
 from core.mirroring.doubt import Suspect
 from core.mirroring.facts import ARRIVING
+from core.mirroring.object_check import address_hash
 from db import clock
 from db.chunks import chunks
 from deployment import config
 from mirrors.models import Blocker, Mirror
 from mirrors.models.problem import FOUND_BY_READING, Problem
-from mirrors.models.waived import address_hash, stored_address, waived_addresses
+from mirrors.models.waived import stored_address, waived_addresses
 from mirrors.transitions.doubt import doubt_sharers
 
 DETAIL = 2000

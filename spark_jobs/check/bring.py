@@ -22,7 +22,7 @@ from core.bringing import Side, Unbrought, is_bringable
 from core.errors import Conflict, Full, Invalid, LakeMirrorError, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
 from core.mirroring.content_proof import OWN_FILES, UPLOAD_MARKS, Proof, Refusals
-from core.mirroring.object_check import Reason, What
+from core.mirroring.object_check import Reason, What, address_hash
 from core.types import ObjectInfo
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.presence import Expected, Looker
@@ -132,6 +132,16 @@ class Bringer:
         """Whether it is missing or wrong, and lies below the namespace: what is imported lies where it lies. What has
         the commit's ETag here alone is not written over."""
         return is_bringable(proof.verdict) and not proof.only_here and entry.uri.startswith(f"{self._namespace}/")
+
+    def is_unseen(self, proof: Proof, entry: Expected) -> bool:
+        """Whether it may lack, below the namespace, for all that the destination tells, and that is not accepted."""
+        unread = proof.verdict is not None and proof.verdict[0] == Reason.UNREADABLE
+        return unread and entry.uri.startswith(f"{self._namespace}/") and not self.is_accepted(entry)
+
+    def is_accepted(self, entry: Expected) -> bool:
+        """Whether history may lack it."""
+        accepted = self.settings.bring.accepted if self.settings.bring else ()
+        return bool(accepted) and address_hash(entry.uri.removeprefix(f"{self._namespace}/")) in accepted
 
     # --- objects ------------------------------------------------------------------------------------------------------
 
@@ -331,7 +341,9 @@ def _take_over(opened: OpenedRange, own: list[Proof], bringer: Bringer) -> bool:
             brought = bringer.of(entry)
             own[at] = brought.proof
             opened.late |= brought.late
-            waits |= brought.proof.verdict is not None and not brought.gone
+            waits |= brought.proof.verdict is not None and not (brought.gone or bringer.is_accepted(entry))
+        else:
+            waits |= bringer.is_unseen(own[at], entry)
     return waits
 
 

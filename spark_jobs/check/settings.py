@@ -38,6 +38,7 @@ class Bring:
     `sure`: who finds the time up brings something all the same, else a slow start would let nothing be done. `made_at`:
     limits that were changed after that (Unix time) are heeded while the job runs; 0: none. `among`: how many tasks
     share the limits that are changed so. `task`: this one's number; -1: there is one alone, whose rows come at once.
+    `accepted`: hashes of addresses below the namespace that history may lack.
     """
 
     until: float
@@ -49,6 +50,7 @@ class Bring:
     made_at: float = 0.0
     among: int = 1
     task: int = -1
+    accepted: frozenset[str] = frozenset()
 
     @property
     def most_tasks(self) -> int:

@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 
 from adapters.s3.store_keys import keys_of, proof_key_of
+from core.bringing import Side, Unbrought
 from core.errors import Archived, Denied, Full, NotFound, RemoteFailure, Unreachable
 from core.types import ObjectInfo
 from deployment.config_sections import StoreCredentials
@@ -20,6 +21,8 @@ from graveler.metarange import read_metarange
 from graveler.ranges import read_range
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, Repository, Run
+from mirrors.services.waivers import waiver_give
+from rbac.models import User
 from spark_jobs.check.progress import Progress, file_of
 from tests.fakes import FakeMover
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
@@ -190,6 +193,63 @@ def test_what_was_lost_here_is_brought_again_by_the_next_look(lake: Deployment) 
     assert lost in lake.eu_store.objects
     assert Blocker.objects.count() == 0
     assert lake.torn() == []
+
+
+def range_of(lake: Deployment, commit: str) -> str:
+    """Where the file of a commit's only range lies at the destination."""
+    metarange = lake.lake.repository.commits[commit].metarange_id
+    [name] = [name for name in lake.lake.files_of(commit) if name != metarange]
+    return f"{NAMESPACE}/_lakefs/{name}"
+
+
+def unseen(lake: Deployment, commit: str, name: str) -> tuple[str, Any]:
+    """The address of an object of which nothing can be told at the destination, and what lets it tell nothing."""
+    address, head = lake.lake.address_of(commit, name), lake.eu_store.head
+
+    def asked(uri: str) -> ObjectInfo | None:
+        if uri == f"{NAMESPACE}/{address}":
+            raise RemoteFailure("500")
+        return head(uri)
+
+    return address, mock.patch.object(lake.eu_store, "head", asked)
+
+
+def test_a_range_is_not_written_before_an_object_of_which_nothing_could_be_told(lake: Deployment) -> None:
+    head = lake.lake.commit(files={"a": b"1", "b": b"2"})
+    _, telling_nothing = unseen(lake, head, "a")
+    with telling_nothing:
+        lake.work()
+    assert Blocker.objects.filter(reason="unreadable").exists()
+    assert range_of(lake, head) not in lake.eu_store.objects
+    lake.work(4)
+    assert (lake.head(), lake.torn()) == (head, [])
+
+
+@pytest.mark.parametrize("side", ["destination", "source"])
+def test_but_before_one_that_history_may_lack(lake: Deployment, owner: User, side: str) -> None:
+    old = lake.lake.commit(files={"a": b"1", "b": b"2"})
+    address, telling_nothing = unseen(lake, old, "a")
+    refused = mock.patch.object(FakeMover, "read", read_but(source_of(lake, address)))
+    with telling_nothing if side == "destination" else refused:
+        lake.work()
+        assert range_of(lake, old) not in lake.eu_store.objects
+        waiver_give(actor=owner, mirror=Mirror.objects.get(), objects=[address], reason="never copied")
+        head = lake.lake.commit(files={"a": b"new"})
+        lake.work(4)
+    assert range_of(lake, old) in lake.eu_store.objects
+    assert lake.head() == head
+
+
+def read_but(refused: str) -> Any:
+    """The mover's `read`, of which the source refuses an object."""
+    read = FakeMover.read
+
+    def reads(self: FakeMover, uri: str) -> bytes:
+        if uri == refused:
+            raise Unbrought(Side.SOURCE, Denied("403"))
+        return read(self, uri)
+
+    return reads
 
 
 def test_wrong_bytes_are_written_over(lake: Deployment) -> None:
