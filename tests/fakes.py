@@ -252,19 +252,25 @@ class FakeMover:
         with self._telling(Side.SOURCE):
             return next(iter(self.source.list(prefix_uri)), None) is not None
 
-    def bring(self, source: str, uri: str, size: int) -> ObjectInfo:
+    def bring(self, source: str, uri: str, size: int, etag: str = "") -> ObjectInfo:
         if self.stopped:
             raise Late
         if self.limit is not None:
             if not self.limit:
                 raise Late
             self.limit -= 1
-        data = self.read(source)
+        data = self._as_wanted(source, etag)
         with self._telling(Side.DESTINATION):
             self.store.put(uri, data)
         self.brought.append(uri)
         self.bytes_brought += len(data)
         return ObjectInfo(uri.split("/", 3)[3], len(data), hashlib.md5(data).hexdigest())
+
+    def _as_wanted(self, source: str, etag: str) -> bytes:
+        data = self.read(source)
+        if etag and hashlib.md5(data).hexdigest() != etag:
+            raise Unbrought(Side.SOURCE, RemoteFailure(f"{source} was overwritten"))
+        return data
 
     def allow(self, seconds: float) -> None:
         """It has all the time that `limit` leaves."""

@@ -144,28 +144,29 @@ class Mover:
         with telling(Side.SOURCE):
             return bool(self._source.page(prefix_uri).keys)
 
-    def bring(self, source: str, uri: str, size: int) -> ObjectInfo:
-        """Brings an object that should have `size` bytes, whatever it has; tells what is at the destination then."""
+    def bring(self, source: str, uri: str, size: int, etag: str = "") -> ObjectInfo:
+        """Brings an object that should have `size` bytes, whatever it has; tells what is at the destination then. Only
+        if its ETag is `etag`, if one is given; else raises Unbrought before anything is written."""
         self._deadline.pause(self._objects.turn())
         self._deadline.check()
         if not self._within and 0 < size <= min(PUT_WHOLE, self._step or PUT_WHOLE):
-            brought = self._put_small(source, uri, size)
+            brought = self._put_small(source, uri, size, etag)
             if brought is not None:
                 return brought
-        original = self._original(source)
+        original = self._original(source, etag)
         if self._within:
             return self._copied(source, uri, original)
         in_parts = parts_of(original.info.etag) or original.info.size > PUT_ONE_PIECE
         return self._in_parts(source, uri, original) if in_parts else self._put(source, uri, original)
 
-    def _original(self, source: str) -> Original:
+    def _original(self, source: str, etag: str = "") -> Original:
         with telling(Side.SOURCE):
             url = self._source.url(*split_uri(source))
-            return original_of(source, self._source.asked("HEAD", url, f"head {source}"))
+            return original_of(source, self._source.asked("HEAD", url, f"head {source}"), etag)
 
     # --- in one piece -------------------------------------------------------------------------------------------------
 
-    def _put_small(self, source: str, uri: str, size: int) -> ObjectInfo | None:
+    def _put_small(self, source: str, uri: str, size: int, etag: str) -> ObjectInfo | None:
         """Reads and writes at once, without asking first; None for what is larger than it should be or has parts."""
         url = self._source.url(*split_uri(source))
         with self._small.hold(size, self._deadline):
@@ -176,7 +177,7 @@ class Mover:
                 return None
             except LakeMirrorError as error:
                 raise Unbrought(Side.SOURCE, error) from error
-            original = original_of(source, answer)
+            original = original_of(source, answer, etag)
             if len(answer.data) > size or parts_of(original.info.etag):
                 return None
             return self._written(uri, answer.data, original)
@@ -390,8 +391,6 @@ class Mover:
             lacking = [number for number in range(1, layout.count + 1) if number not in parts]
             with self._going_on(uri, upload_id):
                 parts |= dict(zip(lacking, self._parts.map(copy, lacking), strict=True))
-                there = self._original(source).info.etag  # some stores copy parts of whatever is there
-                if there != original.info.etag:
-                    raise Unbrought(Side.SOURCE, RemoteFailure(f"{source} was overwritten while it was copied"))
+                self._original(source, original.info.etag)  # some stores copy parts of whatever is there
                 self._uploads.complete(uri, upload_id, parts)
         return self._found(uri)

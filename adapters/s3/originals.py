@@ -11,7 +11,7 @@ import urllib3
 
 from adapters.s3.store import split_uri, stored
 from core.bringing import Side, Unbrought
-from core.errors import LakeMirrorError
+from core.errors import LakeMirrorError, RemoteFailure
 from core.proof_of_parts import PROOF_HEADER
 from core.types import ObjectInfo
 
@@ -35,11 +35,15 @@ def telling(side: Side) -> Iterator[None]:
         raise Unbrought(side, error) from error
 
 
-def original_of(source: str, answer: urllib3.BaseHTTPResponse) -> Original:
+def original_of(source: str, answer: urllib3.BaseHTTPResponse, etag: str = "") -> Original:
+    """Raises Unbrought where it has to have an ETag and has another one."""
     told = {name.lower(): _as_sent(value) for name, value in answer.headers.items()}
     kept = {name: value for name, value in told.items() if name in _KEPT or name.startswith(_META)}
     kept.pop(PROOF_HEADER, None)  # of another place
-    return Original(stored(split_uri(source)[1], told), kept)
+    original = Original(stored(split_uri(source)[1], told), kept)
+    if etag and original.info.etag != etag:
+        raise Unbrought(Side.SOURCE, RemoteFailure(f"{source} was overwritten: its ETag is {original.info.etag}"))
+    return original
 
 
 def md5_of(data: bytes) -> str:

@@ -27,9 +27,10 @@ def leave_mark(mirror: Mirror) -> None:
 
 
 def newer_mark(mirror: Mirror) -> int | None:
-    """The mark of a deletion that came after these books, None if they know of all. Asked once in each process, and
-    again where the books have gone back. Raises what the store answers."""
-    if _is_compared(mirror):
+    """The mark of a deletion that came after these books, None if they know of all. Asked each time where objects are
+    deleted: a database's standby that takes over lacks the last seconds, and no process hears of that. Otherwise once
+    in each process, and again where the books have gone back. Raises what the store answers."""
+    if not mirror.follow_gc and _is_compared(mirror):
         return None
     try:
         data = clients.objects(mirror.region).get(_uri(mirror))
@@ -69,4 +70,5 @@ def _epoch(mirror: Mirror) -> int:
 
 
 def _uri(mirror: Mirror) -> str:
-    return f"{mirror.namespace}/{OWN_FILES}sweeps/deleted"
+    """With the mirror's own name: where its source is a mirror too, the stores may bring the mark of that one."""
+    return f"{mirror.namespace}/{OWN_FILES}sweeps/deleted-{mirror.name}-{mirror.pinned_creation_date}"

@@ -2,8 +2,8 @@
 
 It is a permission to write what is missing: an address that a commit waits for, of which the destination has no object
 at this very moment. To replace once what is there and wrong is another permission: only by what the source has as the
-commit says, and after all that may name the address is put in question. What was copied counts for nothing until a look
-has found it.
+commit says, only where no other commit says something else of the address, and after all that may name it is put in
+question. What was copied counts for nothing until a look has found it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +21,7 @@ from django.db.models import F
 
 from adapters.s3.mover import PUT_WHOLE
 from core.bringing import ObjectReplication, Side, Unbrought, is_as_entry
-from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
+from core.errors import Conflict, Fenced, Invalid, LakeMirrorError, NotFound
 from core.exporting.deadline import Late
 from core.mirroring.content_proof import OWN_FILES, Refusals
 from core.mirroring.doubt import Suspect, address_crc
@@ -33,6 +33,7 @@ from deployment.wiring import check_jobs, clients
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
 from jobs.lease import Lease
+from mirroring.validate.replaced import named_otherwise
 from mirrors.models import Blocker, Mirror
 from mirrors.queries.metarange_cache import parse
 from mirrors.queries.metaranges import METADATA_PREFIX
@@ -85,11 +86,13 @@ def bring_asked(mirror: Mirror, lease: Lease) -> Asked:
         rows = rows.filter(bring_asked_at__isnull=False)
     replaced = wrong(mirror).filter(look_at__lte=now, replace_asked_at__isnull=False)
     chosen = {row.address: row for some in (rows, replaced) for row in some.order_by("look_at")[:BATCH]}
-    _question(mirror, [row for row in chosen.values() if _is_replaced(row)], lease)
+    came = _left_as_it_is(mirror, chosen)
+    todo = [row for address, row in chosen.items() if address not in came]
+    _question(mirror, [row for row in todo if _is_replaced(row)], lease)
     if not chosen:
         return Asked()
-    round_ = _Round(mirror, check_jobs.mover_on_request(mirror, SECONDS))
-    came = round_.bring(list(chosen.values()))
+    round_ = _Round(mirror, lease, check_jobs.mover_on_request(mirror, SECONDS))
+    came |= round_.bring(todo)
     _note(mirror, {row.address_hash: came[row.address] for row in chosen.values()})
     if round_.told.copied:
         log.info("%s: copied %s files of %s bytes on request", mirror.name, round_.told.copied, round_.told.bytes)
@@ -99,6 +102,19 @@ def bring_asked(mirror: Mirror, lease: Lease) -> Asked:
 def _is_replaced(row: Blocker) -> bool:
     """Whether somebody has permitted to write over it, wrong as it is."""
     return row.replace_asked_at is not None and row.is_replaceable
+
+
+def _left_as_it_is(mirror: Mirror, chosen: Mapping[str, Blocker]) -> dict[str, _Came]:
+    """Of what is to be replaced, by address, what must stay; all of it for now where that can't be found out."""
+    replaced = {address: row for address, row in chosen.items() if _is_replaced(row)}
+    try:
+        stays = named_otherwise(mirror, replaced.values())
+    except LakeMirrorError as error:
+        log.warning("%s: nothing is replaced now: a range can't be read: %s", mirror.name, error.message)
+        return dict.fromkeys(replaced, _Came.NOT)
+    for address, why in stays.items():
+        log.warning("%s: %s is not replaced: %s", mirror.name, address, why)
+    return dict.fromkeys(stays, _Came.KEPT)
 
 
 def _question(mirror: Mirror, rows: Sequence[Blocker], lease: Lease) -> None:
@@ -153,6 +169,7 @@ class _Round:
     """A slice of copying. `told` is what came of it so far."""
 
     mirror: Mirror
+    lease: Lease
     mover: Brings
     told: Asked = field(default_factory=Asked)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -165,7 +182,8 @@ class _Round:
         self._refusals = Refusals(self._source, source.namespace)
 
     def bring(self, rows: Sequence[Blocker]) -> dict[str, _Came]:
-        """Copy these, small ones first, as long as it may go on; tells what came of each address."""
+        """Copy these, small ones first, as long as it may go on; tells what came of each address. Raises Fenced."""
+        self.lease.fence(SECONDS)  # else another worker may find what is there right, just before it is replaced
         small = [row for row in rows if (row.size or 0) <= PUT_WHOLE]
         large = [row for row in rows if (row.size or 0) > PUT_WHOLE]
         workers = self.mirror.copy_workers
@@ -183,22 +201,39 @@ class _Round:
         return {address: job.result() for job, address in jobs.items()}
 
     def _follow(self, jobs: Iterable[Future[_Came]]) -> None:
-        """Nothing more is begun once the mirror is paused, stopped, deleted or managed, or its source is frozen."""
+        """Nothing more is begun once the mirror is paused, stopped, deleted or managed, its source is frozen, or the
+        lease was lost."""
         left = set(jobs)
         while left:
             _, left = wait(left, timeout=ASKED_SECONDS)
-            now = Mirror.objects.select_related("source").filter(pk=self.mirror.pk).first() if left else self.mirror
-            if now is None or not now.brings_on_request:
+            if left and not self._may_go_on():
                 self.mover.stop()
+
+    def _may_go_on(self) -> bool:
+        now = Mirror.objects.select_related("source").filter(pk=self.mirror.pk).first()
+        try:
+            self.lease.fence(0)
+        except Fenced as error:
+            log.warning("%s: copying stops: %s", self.mirror.name, error)
+            return False
+        return now is not None and now.brings_on_request
 
     def _one(self, row: Blocker) -> _Came:
         uri, source = f"{self.mirror.namespace}/{row.address}", f"{self.mirror.source.namespace}/{row.address}"
         if self.told.failed is not None or self._is_reserved(row):
             return _Came.NOT
         try:
-            if (info := self._destination.head(uri)) is not None and (came := self._stays(row, source, info)):
-                return came
-            size = self._copy(row, source, uri)
+            info, etag = self._destination.head(uri), ""
+            if info is not None and self._stays(row, info):
+                return _Came.THERE
+            if _is_replaced(row) and row.kind == Blocker.Kind.OBJECT:
+                original = self._original(source)
+                if not is_as_entry(original, size=row.size or 0, etag=row.etag):
+                    told = "%s: %s is not replaced: the source does not have it as the commit says either"
+                    log.warning(told, self.mirror.name, row.address)
+                    return _Came.KEPT
+                etag = original.etag
+            size = self._copy(row, source, uri, etag)
         except Late:
             return _Came.LATE
         except Unbrought as unbrought:
@@ -214,21 +249,13 @@ class _Round:
             self.told.bytes += size
         return _Came.COPIED
 
-    def _stays(self, row: Blocker, source: str, info: ObjectInfo) -> _Came | None:
-        """Why what is there is not written over; None where it is, by what the source has. A range's or metarange's
-        file is proven by its id before that."""
+    def _stays(self, row: Blocker, info: ObjectInfo) -> bool:
+        """Whether what is there is not written over. A range's or metarange's file is proven by its id before that."""
         if not _is_replaced(row):
-            return _Came.THERE
-        if row.kind != Blocker.Kind.OBJECT:
-            return None
-        size, etag = row.size or 0, row.etag
-        if row.reason != Reason.CONTENT and is_as_entry(info, size=size, etag=etag):
-            return _Came.THERE
-        if is_as_entry(self._original(source), size=size, etag=etag):
-            return None
-        told = "%s: %s is not replaced: the source does not have it as the commit says either"
-        log.warning(told, self.mirror.name, row.address)
-        return _Came.KEPT
+            return True
+        if row.kind != Blocker.Kind.OBJECT or row.reason == Reason.CONTENT:
+            return False
+        return is_as_entry(info, size=row.size or 0, etag=row.etag)
 
     def _original(self, source: str) -> ObjectInfo:
         """Raises Unbrought."""
@@ -240,10 +267,10 @@ class _Round:
             raise Unbrought(Side.SOURCE, NotFound(f"the source has no {source}"))
         return info
 
-    def _copy(self, row: Blocker, source: str, uri: str) -> int:
-        """Metadata only if it gives its id. Gives how many bytes."""
+    def _copy(self, row: Blocker, source: str, uri: str, etag: str) -> int:
+        """An object only if it has this ETag, if any; metadata only if it gives its id. Gives how many bytes."""
         if row.kind == Blocker.Kind.OBJECT:
-            return self.mover.bring(source, uri, row.size or 0).size
+            return self.mover.bring(source, uri, row.size or 0, etag).size
         data = self.mover.read(source)
         if row.kind == Blocker.Kind.RANGE:
             read_range_columns(data, expected_id=row.holder_id, file=source)

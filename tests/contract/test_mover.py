@@ -51,10 +51,10 @@ class Place:
         until, marks = Deadline(time.time() + seconds), f"s3://{self.mirror}/{UPLOAD_MARKS}"
         return Mover(*self.stores, until, within=within, rate=Rate(rate), marks=marks)
 
-    def bring(self, key: str, size: int, **options: Any) -> Any:
+    def bring(self, key: str, size: int, etag: str = "", **options: Any) -> Any:
         one = self.mover(**options)
         try:
-            return one.bring(f"s3://{self.source}/{key}", f"s3://{self.mirror}/{key}", size)
+            return one.bring(f"s3://{self.source}/{key}", f"s3://{self.mirror}/{key}", size, etag)
         finally:
             one.close()
 
@@ -298,6 +298,17 @@ def test_4_killed_after_any_request_nothing_is_half_visible_and_the_next_pass_le
             another.close()
     assert 5 < last < 19, "every request had its turn"
     assert len(place.marks()) <= 1, "of the one that was killed when it had taken the upload's end for done"
+
+
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("size", [4, 9 * MIB])
+def test_23_what_was_overwritten_since_somebody_looked_is_not_brought(place: Place, size: int, within: bool) -> None:
+    key = f"since-{size}-{within}"
+    looked_at, etag = place.put(key, bytes(size)), place.put(key, b"\1" * size)
+    with pytest.raises(Unbrought, match="was overwritten"):
+        place.bring(key, size, looked_at, within=within)
+    assert place.client.list_objects_v2(Bucket=place.mirror, Prefix=key)["KeyCount"] == 0
+    assert place.bring(key, size, etag, within=within).etag == etag
 
 
 @pytest.mark.parametrize("within", [False, True])

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 from concurrent.futures import wait
 from datetime import timedelta
+from hashlib import md5
 from threading import Event
 from typing import Any
 from unittest import mock
 
 import pytest
+from django.db.models import F
 
 from core.errors import Conflict, Denied, Full
 from core.exporting.deadline import Late
 from core.mirroring.doubt import pack
 from db import clock
+from graveler.entries import AddressType, Entry, Timestamp
+from jobs.models import Duty
 from mirroring.validate import bring_asked
 from mirrors.models import Blocker, Coverage, Mirror
 from mirrors.services.backlog import files_bring
@@ -161,6 +165,71 @@ def test_before_something_is_replaced_what_else_may_name_it_is_put_in_question(l
     with mock.patch.object(bring_asked._Round, "bring", watching):
         lake.work(1)
     assert seen == ["shared"]
+
+
+def named_otherwise(lake: Deployment, uri: str, path: str) -> str:
+    """A branch whose commit names what lies at `uri` as it is there, by another path; gives that commit."""
+    data = lake.eu_store.objects[uri]
+    entry = Entry(
+        path=path.encode(),
+        address=uri.removeprefix(f"{NAMESPACE}/"),
+        size=len(data),
+        etag=md5(data).hexdigest(),
+        last_modified=Timestamp(1_795_000_000),
+        metadata={},
+        content_type="",
+        address_type=AddressType.RELATIVE,
+    )
+    commit = lake.lake.record_tree((lake.head(),), {entry.path: entry}, "another name")
+    lake.us.create_branch("lake", "other", commit)
+    return commit
+
+
+def test_what_is_right_for_another_commit_is_not_replaced_whatever_it_is_called_there(
+    lake: Deployment, owner: User
+) -> None:
+    _, uri = spoilt(lake)
+    other = named_otherwise(lake, uri, "zz/elsewhere")
+    lake.arrive()
+    lake.work(4)
+    assert lake.head("other") == other and lake.torn() == []
+    assert bring(owner, replace=True) == 1
+    lake.work(4)
+    assert lake.eu_store.objects[uri] == b"wrong bytes"
+    assert (lake.head("other"), lake.torn(), brought(lake)) == (other, [], [])
+    assert Blocker.objects.get(address=uri.removeprefix(f"{NAMESPACE}/")).replace_asked_at is None
+
+
+def test_what_is_overwritten_at_the_source_after_the_look_replaces_nothing(lake: Deployment, owner: User) -> None:
+    _, uri = spoilt(lake)
+    head = bring_asked._Round._original
+
+    def overwritten_right_after(round_: Any, source: str) -> Any:
+        told = head(round_, source)
+        lake.us_store.objects[source] = b"y"
+        return told
+
+    bring(owner, replace=True)
+    with mock.patch.object(bring_asked._Round, "_original", overwritten_right_after):
+        lake.work(1)
+    assert lake.eu_store.objects[uri] == b"wrong bytes"
+
+
+def test_who_has_lost_the_lease_since_the_question_replaces_nothing(lake: Deployment, owner: User) -> None:
+    """Another worker may have found what is there right for something since, and shown that."""
+    _, uri = spoilt(lake)
+    question = bring_asked._question
+
+    def taken_over_right_after(*about: Any) -> Any:
+        told = question(*about)
+        Duty.objects.filter(kind="validate").update(holder="another", attempt=F("attempt") + 1)
+        return told
+
+    bring(owner, replace=True)
+    with mock.patch.object(bring_asked, "_question", taken_over_right_after):
+        lake.work(1)
+    assert lake.eu_store.objects[uri] == b"wrong bytes"
+    assert Blocker.objects.get().replace_asked_at is not None
 
 
 def test_a_damaged_range_is_replaced_by_what_gives_its_id(lake: Deployment, owner: User) -> None:

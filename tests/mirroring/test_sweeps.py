@@ -20,7 +20,7 @@ from core.errors import Conflict, Denied, Fenced, Invalid, Unreachable
 from db import clock
 from jobs.lease import Lease
 from jobs.models import Duty
-from mirroring.sweep import deletions
+from mirroring.sweep import deletion_mark, deletions
 from mirroring.sweep.deletion_mark import forget_compared
 from mirroring.sweep.deletions import delete_due
 from mirrors.models import Candidate, HeldMerge, Mirror, Repository, SourceBranch, Sweep
@@ -593,3 +593,44 @@ def test_238_what_an_older_database_had_proven_of_what_was_deleted_counts_no_mor
     assert "again" not in lake.eu.repositories["lake-eu"].branches
     assert state_of(old).data in ("waiting", "gone")
     assert lake.eu.repositories["lake-eu"].branches["main"] == lake.head()
+
+
+def test_238_a_standby_that_lacks_the_last_deletion_is_no_better_believed_by_processes_that_go_on(
+    lake: Deployment, gone: list[str]
+) -> None:
+    """The database's standby takes over, and lacks the last seconds; no process has seen the number it lost."""
+    old = sha_of(lake, "etl")
+    sweep(lake)
+    pass_time(lake)
+    point, seen = transaction.savepoint(), dict(deletion_mark._compared)
+    last = sweep(lake)
+    assert last is not None and last.deleted == 2
+    transaction.savepoint_rollback(point)
+    deletion_mark._compared.clear()
+    deletion_mark._compared.update(seen)
+    lake.us.create_branch("lake", "again", old)
+    for kind in ("sense", "promote", "validate", "promote"):
+        for duty in Duty.objects.filter(kind=kind):
+            lake.run(duty.pk)
+    lake.work(3)
+    assert lake.torn() == []
+    assert "again" not in lake.eu.repositories["lake-eu"].branches
+
+
+def test_a_mark_of_the_source_that_is_a_mirror_too_says_nothing_of_this_one(lm: Deployment) -> None:
+    """The stores' replication brings what the mirror that is the source here keeps below its own namespace."""
+    head = lm.lake.commit(files={"a": b"1"})
+    lm.arrive()
+    lm.work(3)
+    source = Mirror.objects.get()
+    source.name, source.storage_namespace, source.facts_epoch = "lake-us", SOURCE, 7_000_000
+    its_store = mock.patch.object(deletion_mark.clients, "objects", return_value=lm.us_store)
+    with its_store, mock.patch.object(deletion_mark, "_epoch", return_value=source.facts_epoch):
+        deletion_mark.leave_mark(source)
+    lm.arrive()
+    forget_compared()
+    assert any("_lakemirror/sweeps/" in uri for uri in lm.eu_store.objects)
+    for duty in Duty.objects.filter(kind="validate"):
+        lm.run(duty.pk)
+    assert Mirror.objects.get().facts_epoch < 1_000_000
+    assert state_of(head).data == "complete"

@@ -22,11 +22,11 @@ class Carrier(FakeMover):
         super().__init__(source, store)
         self.chance = chance
 
-    def bring(self, source: str, uri: str, size: int) -> ObjectInfo:
+    def bring(self, source: str, uri: str, size: int, etag: str = "") -> ObjectInfo:
         """Raises Late now and then, and Unbrought after a write that broke off."""
         if self.chance.random() < WRONG:
             raise Late
-        data = self.read(source)
+        data = self._as_wanted(source, etag)
         wrong = self.chance.random() < WRONG
         if wrong:
             data = self.chance.choice([data[:-1], bytes(len(data)), b""])
