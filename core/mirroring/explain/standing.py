@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from core.installations.outages import tell_outage
-from core.mirroring.explain.outages import outage_at
+from core.mirroring.explain.outages import blinding_outage, outage_at
 from core.mirroring.explain.verdict import Verdict, state_of, tell_unreachable, what_follows
 from core.mirroring.facts import DutyFacts, MirrorFacts
 from core.mirroring.rpo import Targets, in_words, is_destination_stale, is_stale
@@ -68,7 +68,8 @@ def _paused(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | N
         return None
     behind = mirror.counted.behind + sum(branch.pending > 0 for branch in mirror.branches)
     unknown = _elsewhere(mirror, now, targets) or _stale_source(mirror, now, targets)
-    told = unknown.sentence if unknown else _unreached(mirror, now)
+    outage = blinding_outage(mirror)
+    told = unknown.sentence if unknown else tell_outage(outage, now) if outage else say()
     waiting = sentence(count(behind, "branch waits", "branches wait")) if behind else say()
     if not behind and not told:
         waiting = sentence("nothing waits")

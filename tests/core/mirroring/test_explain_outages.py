@@ -38,6 +38,15 @@ def test_nothing_is_up_to_date_while_a_side_does_not_answer(outage: Outage, code
     assert str(verdict.sentence).endswith("It was up to date when it was last checked.")
 
 
+@pytest.mark.parametrize(
+    "outage", [out("us-east-1"), out("eu-west-1"), out("eu-west-1", Service.STORE)], ids=["source", "lakeFS", "store"]
+)
+def test_a_pause_does_not_say_that_nothing_waits_while_a_side_does_not_answer(outage: Outage) -> None:
+    verdict = judge(mirror(branch(), pause=Pause(at=ago(minutes=5)), outages=[outage]))
+    assert verdict.state is State.PAUSED
+    assert "has not answered" in str(verdict.sentence) and "othing waits" not in str(verdict.sentence)
+
+
 def test_the_sources_store_alone_says_nothing_about_what_was_seen_at_both_sides() -> None:
     assert judge(mirror(branch(), outages=[out("us-east-1", Service.STORE)])).state is State.UP_TO_DATE
 
