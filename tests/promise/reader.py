@@ -42,7 +42,8 @@ class Broken:
 class Books:
     """What the system knows at this moment. `open`: keys with a problem, true where it is said to be gone at both;
     `accepted`: objects that are waived and not there; `lacking`: the files of metadata that list what is gone;
-    `read_wrong`: keys that a look deeper than the mirror's own has read."""
+    `read_wrong`: keys that a look deeper than the mirror's own has read; `sought`: those of the open ones that
+    something waits for, which alone are looked for."""
 
     mirror: Mirror
     open: dict[str, bool]
@@ -51,6 +52,7 @@ class Books:
     accepted: set[str] = field(default_factory=set)
     lacking: set[str] = field(default_factory=set)
     read_wrong: set[str] = field(default_factory=set)
+    sought: set[str] = field(default_factory=set)
 
 
 def read_books() -> Books | None:
@@ -60,8 +62,8 @@ def read_books() -> Books | None:
         return None
     books = Books(mirror, {}, set(), set(_waived(mirror)))
     waived_objects = set(WaivedObject.objects.filter(waiver__mirror=mirror).values_list("address", flat=True))
-    for kind, holder, address, gone, reason in mirror.blockers.order_by().values_list(
-        "kind", "holder_id", "address", "gone_at_source", "reason"
+    for kind, holder, address, gone, reason, unneeded in mirror.blockers.order_by().values_list(
+        "kind", "holder_id", "address", "gone_at_source", "reason", "unneeded"
     ):
         if kind == Blocker.Kind.OBJECT and address in waived_objects and reason in UNREAD:
             books.accepted.add(address)
@@ -70,6 +72,7 @@ def read_books() -> Books | None:
         else:
             key = address if kind == Blocker.Kind.OBJECT else METADATA + holder
             books.open[key] = books.open.get(key, False) or gone
+            books.sought |= set() if unneeded else {key}
             books.lacking |= {METADATA + holder} if gone else set()
     if mirror.depth != Depth.CONTENT:
         read = mirror.coverage.filter(deeper=Depth.CONTENT).values("range_id")
@@ -369,7 +372,7 @@ class Reader:
         told += [
             f"{key} is still said to be missing"
             for key, gone in books.open.items()
-            if not gone and self.truth.is_right(key, depth)
+            if not gone and key in books.sought and self.truth.is_right(key, depth)
         ]
         return told + self._not_said(books)
 
