@@ -44,6 +44,7 @@ class Cause(StrEnum):
     NOT_ELIGIBLE = "NotEligible"
     RIGHTS_MISSING = "RightsMissing"
     NOT_TOLD = "NotTold"
+    NOT_REPLACED = "NotReplaced"
 
     @property
     def words(self) -> str:
@@ -69,6 +70,7 @@ _WORDS = {
     Cause.NOT_ELIGIBLE: "Never replicated by stores",
     Cause.RIGHTS_MISSING: "Not allowed to look",
     Cause.NOT_TOLD: "The store gives no status",
+    Cause.NOT_REPLACED: "Not replaced",
 }
 ON_ITS_WAY = frozenset({Cause.PENDING, Cause.NOT_TOLD})
 """With these, waiting may be all that it takes."""
@@ -81,6 +83,12 @@ class Verdict:
     cause: Cause
     told: str
     advice: str = ""
+
+
+def why_kept(told: str) -> Verdict:
+    """Of an object with other content that somebody had replaced: it was not, and why."""
+    advice = "Look at both objects, and copy the right one by hand, or move the branch on at the source"
+    return Verdict(Cause.NOT_REPLACED, f"it was not replaced: {told}", advice)
 
 
 def covering_rules(rules: Sequence[ReplicationRule], key: str, bucket: str) -> list[ReplicationRule]:

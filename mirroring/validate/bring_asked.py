@@ -26,6 +26,7 @@ from core.exporting.deadline import Late
 from core.mirroring.content_proof import OWN_FILES, Refusals
 from core.mirroring.doubt import Suspect, address_crc
 from core.mirroring.object_check import Reason, What
+from core.replication.causes import Verdict, why_kept
 from core.types import ObjectInfo
 from db import clock
 from db.chunks import chunks
@@ -37,7 +38,7 @@ from mirroring.validate.replaced import named_otherwise
 from mirrors.models import Blocker, Mirror
 from mirrors.queries.metarange_cache import parse
 from mirrors.queries.metaranges import METADATA_PREFIX
-from mirrors.transitions.causes import awaited, wrong
+from mirrors.transitions.causes import awaited, note_kept, wrong
 from mirrors.transitions.doubt import doubt_sharers
 from mirrors.transitions.validity import locked_mirror
 from spark_jobs.check.bring import Brings
@@ -86,7 +87,7 @@ def bring_asked(mirror: Mirror, lease: Lease) -> Asked:
         rows = rows.filter(bring_asked_at__isnull=False)
     replaced = wrong(mirror).filter(look_at__lte=now, replace_asked_at__isnull=False)
     chosen = {row.address: row for some in (rows, replaced) for row in some.order_by("look_at")[:BATCH]}
-    came = _left_as_it_is(mirror, chosen)
+    came, kept = _left_as_it_is(mirror, chosen)
     todo = [row for address, row in chosen.items() if address not in came]
     _question(mirror, [row for row in todo if _is_replaced(row)], lease)
     if not chosen:
@@ -94,6 +95,7 @@ def bring_asked(mirror: Mirror, lease: Lease) -> Asked:
     round_ = _Round(mirror, lease, check_jobs.mover_on_request(mirror, SECONDS))
     came |= round_.bring(todo)
     _note(mirror, {row.address_hash: came[row.address] for row in chosen.values()})
+    _note_kept(mirror, chosen, kept | round_.kept)
     if round_.told.copied:
         log.info("%s: copied %s files of %s bytes on request", mirror.name, round_.told.copied, round_.told.bytes)
     return round_.told
@@ -104,17 +106,25 @@ def _is_replaced(row: Blocker) -> bool:
     return row.replace_asked_at is not None and row.is_replaceable
 
 
-def _left_as_it_is(mirror: Mirror, chosen: Mapping[str, Blocker]) -> dict[str, _Came]:
-    """Of what is to be replaced, by address, what must stay; all of it for now where that can't be found out."""
+def _left_as_it_is(mirror: Mirror, chosen: Mapping[str, Blocker]) -> tuple[dict[str, _Came], dict[str, str]]:
+    """Of what is to be replaced, by address, what must stay, and why; all of it for now where that can't be found
+    out."""
     replaced = {address: row for address, row in chosen.items() if _is_replaced(row)}
     try:
         stays = named_otherwise(mirror, replaced.values())
     except LakeMirrorError as error:
         log.warning("%s: nothing is replaced now: a range can't be read: %s", mirror.name, error.message)
-        return dict.fromkeys(replaced, _Came.NOT)
-    for address, why in stays.items():
+        return dict.fromkeys(replaced, _Came.NOT), {}
+    return dict.fromkeys(stays, _Came.KEPT), dict(stays)
+
+
+def _note_kept(mirror: Mirror, chosen: Mapping[str, Blocker], kept: Mapping[str, str]) -> None:
+    """Who asked for it is told why it stays."""
+    found: dict[Verdict, list[str]] = defaultdict(list)
+    for address, why in kept.items():
         log.warning("%s: %s is not replaced: %s", mirror.name, address, why)
-    return dict.fromkeys(stays, _Came.KEPT)
+        found[why_kept(why)].append(chosen[address].address_hash)
+    note_kept(mirror, found, clock.now())
 
 
 def _question(mirror: Mirror, rows: Sequence[Blocker], lease: Lease) -> None:
@@ -166,12 +176,13 @@ def _note(mirror: Mirror, by_hash: dict[str, _Came]) -> None:
 
 @dataclass
 class _Round:
-    """A slice of copying. `told` is what came of it so far."""
+    """A slice of copying. `told` is what came of it so far; `kept`: why what is at an address is not replaced."""
 
     mirror: Mirror
     lease: Lease
     mover: Brings
     told: Asked = field(default_factory=Asked)
+    kept: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _source_shows: bool | None = None
 
@@ -229,8 +240,7 @@ class _Round:
             if _is_replaced(row) and row.kind == Blocker.Kind.OBJECT:
                 original = self._original(source)
                 if not is_as_entry(original, size=row.size or 0, etag=row.etag):
-                    told = "%s: %s is not replaced: the source does not have it as the commit says either"
-                    log.warning(told, self.mirror.name, row.address)
+                    self.kept[row.address] = "the source does not have it as the commit says either"
                     return _Came.KEPT
                 etag = original.etag
             size = self._copy(row, source, uri, etag)

@@ -7,6 +7,7 @@ from django.db.models import Q
 
 from core.bringing import REPLACEABLE
 from core.mirroring.object_check import WAIVABLE
+from core.replication.causes import Cause
 from db.fields import ExactTextField
 from mirrors.models.mirror import Mirror
 from mirrors.models.querysets import (
@@ -174,6 +175,13 @@ class Blocker(models.Model):
     def is_awaited(self) -> bool:
         """Whether it is missing at the destination alone, and somebody may still bring it."""
         return self.reason.endswith("missing") and not self.gone_at_source and not self.is_waived
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether its cause still tells why it is as it is."""
+        if self.cause == Cause.NOT_REPLACED:
+            return self.is_replaceable
+        return self.is_awaited
 
     @property
     def is_replaceable(self) -> bool:

@@ -263,8 +263,8 @@ def thing_of(row: Blocker) -> Thing:
 
 
 def _cause_of(row: Blocker) -> dict[str, str]:
-    """Of what is only awaited; one that has come, and is wrong, has a reason of its own."""
-    if row.reason not in ARRIVING or is_accepted(row):
+    """Of what is only awaited, or was not replaced; what else has come, and is wrong, has a reason of its own."""
+    if not row.is_explained or is_accepted(row):
         return {}
     return {"cause": row.cause, "cause_told": row.cause_told, "cause_advice": row.cause_advice}
 

@@ -44,6 +44,14 @@ def note_causes(mirror: Mirror, found: Mapping[Verdict, Collection[str]], now: d
             awaited(mirror).filter(address_hash__in=some).update(**told, cause_at=now)
 
 
+def note_kept(mirror: Mirror, found: Mapping[Verdict, Collection[str]], now: datetime) -> None:
+    """The same of what is there with other content, and was not replaced although somebody asked for it."""
+    for verdict, hashes in found.items():
+        told = {"cause": verdict.cause.value, "cause_told": verdict.told, "cause_advice": verdict.advice}
+        for some in chunks(sorted(hashes)):
+            wrong(mirror).filter(address_hash__in=some).update(**told, cause_at=now)
+
+
 def note_summary(mirror: Mirror, kind: StoreKind, now: datetime) -> None:
     """Sum up the causes of a mirror, the most frequent first; with nothing to explain there is none."""
     rows = awaited(mirror).exclude(cause="").order_by("pk").values_list("key", "cause", "cause_told", "cause_advice")

@@ -143,7 +143,9 @@ def test_what_the_source_does_not_have_as_the_commit_says_replaces_nothing(lake:
     assert bring(owner, replace=True) == 1
     lake.work(3)
     assert lake.eu_store.objects[uri] == b"wrong bytes" and brought(lake) == []
-    assert Blocker.objects.get().replace_asked_at is None
+    row = Blocker.objects.get()
+    assert (row.replace_asked_at, row.cause, row.is_explained) == (None, "NotReplaced", True)
+    assert row.cause_told == "it was not replaced: the source does not have it as the commit says either"
 
 
 def test_before_something_is_replaced_what_else_may_name_it_is_put_in_question(lake: Deployment, owner: User) -> None:
