@@ -101,8 +101,9 @@ def _first_line(message: str) -> str:
 # --- repairs and waivers --------------------------------------------------------------------------------------------
 
 
-def repair_plan(plan: dict[str, Any]) -> RenderableType:
-    """Who brings what a commit lacks, and what looking for it takes."""
+def repair_plan(mirror: str, plan: dict[str, Any]) -> RenderableType:
+    """Who brings what a commit lacks, and what looking for it takes; first the commands by which LakeMirror copies it
+    itself."""
     if not plan["steps"]:
         return line(f"Nothing is known to be missing of {short(plan['commit'])}.")
     rows = [(_WAYS.get(step["way"], step["way"]), _step(step), step["fix"]) for step in plan["steps"]]
@@ -112,7 +113,22 @@ def repair_plan(plan: dict[str, Any]) -> RenderableType:
     records = f", {count(requests['records'], 'record')} copied" if requests["records"] else ""
     more = " More is missing than is listed." if plan["at_least"] else ""
     asked = line(f"A run takes {cost}{read}{records}.{more}")
-    return Group(table(("Way", "What", "Advice"), rows), *_copies(plan.get("commands", ())), "", asked)
+    offer = _offer(mirror, plan.get("bring"))
+    return Group(table(("Way", "What", "Advice"), rows), *offer, *_copies(plan.get("commands", ())), "", asked)
+
+
+def _offer(mirror: str, offer: dict[str, Any] | None) -> list[RenderableType]:
+    """What LakeMirror would copy in place of the stores. An older server offers nothing."""
+    if not offer:
+        return []
+    if offer["held"]:
+        return ["", line(f"LakeMirror could copy these files itself. {offer['held']}.")]
+    bring = f"lakemirror mirror bring {mirror}"
+    ids = " ".join(f"--id {one}" for one in offer["wrong"])
+    told = [f"{bring} --all"] if offer["missing"] else []
+    told += [f"{bring} --replace {ids}"] if ids else []
+    commands = [Text(one, no_wrap=True, overflow="ignore") for one in told]
+    return ["", line("LakeMirror can copy these files itself, once:"), *commands]
 
 
 def _copies(files: Sequence[dict[str, Any]]) -> list[RenderableType]:

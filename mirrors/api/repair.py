@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
@@ -16,7 +17,7 @@ from db import clock
 from mirrors.api.mirrors import find_mirror
 from mirrors.queries.find_commit import find_commit
 from mirrors.services.copy_commands import FileCommand, copy_commands
-from mirrors.services.repair import commit_repair, repair_plan
+from mirrors.services.repair import commit_repair, offer_of, repair_plan
 from mirrors.services.rights import require_sight_of
 from web.openapi import answers
 from web.schemas import count_or_null, text_or_null
@@ -63,12 +64,22 @@ class CopyCommandAnswer(serializers.Serializer):
     hint = serializers.CharField(allow_blank=True)
 
 
+class RepairOfferAnswer(serializers.Serializer):
+    """What LakeMirror would copy once in place of the stores (`POST .../bring`): so many files that are `missing`, and
+    with `replace` those that are `wrong`, by ids of blockers. `held`: what keeps it from that, "" if nothing does."""
+
+    missing = serializers.IntegerField()
+    wrong = serializers.ListField(child=serializers.IntegerField())
+    held = serializers.CharField(allow_blank=True)
+
+
 class RepairPlanAnswer(serializers.Serializer):
     """What would be done, and what people can do for the first ten files. With `at_least` the commit lacks more than
     is noted by name."""
 
     commit = serializers.CharField()
     steps = RepairStepAnswer(many=True)
+    bring = RepairOfferAnswer(allow_null=True)
     commands = CopyCommandAnswer(many=True)
     requests = RepairRequestsAnswer()
     at_least = serializers.BooleanField()
@@ -98,8 +109,10 @@ class CommitRepair(APIView):
         mirror = find_mirror(repository, mirror_id)
         commit_row = find_commit(mirror, commit)
         if body.validated_data["dry_run"]:
+            offer = offer_of(mirror, commit_row)
             plan = _plan_json(repair_plan(mirror, commit_row), copy_commands(mirror, commit_row.sha))
-            return Response(plan | {"commit": commit_row.sha, "as_of": rfc3339(clock.now())})
+            told = {"bring": offer and asdict(offer), "commit": commit_row.sha, "as_of": rfc3339(clock.now())}
+            return Response(plan | told)
         done = commit_repair(actor=request.user, mirror=mirror, commit=commit_row)
         message = f"checking {count(done.blockers, 'problem')} now"
         return Response(

@@ -137,7 +137,7 @@ def test_the_cost_of_a_plan_does_not_grow_with_what_is_missing(
     commit, now = Commit.objects.get(message="nightly orders load"), datetime.now(UTC)
     for number in range(40):
         block(company["analytics-eu"], commit, f"more/{number}", now=now, ago=60)
-    with django_assert_max_num_queries(25):
+    with django_assert_max_num_queries(27):
         assert repair(api, "nightly orders load", {"dry_run": True})[1]["requests"]["head"] == 45
 
 
