@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -97,8 +98,12 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 
 def pids_below(root: int) -> dict[int, str]:
-    """Every process below one, with its command."""
-    return {pid: Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") for pid in kernel.descendants(root)}
+    """Every process below one, with its command; without those that end meanwhile."""
+    found: dict[int, str] = {}
+    for pid in kernel.descendants(root):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found[pid] = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    return found
 
 
 @pytest.mark.spark
