@@ -128,7 +128,7 @@ def _ctl_arguments(commands: Any) -> None:
     fault.add_argument("region")
     fault.add_argument("service", choices=("s3", "lakefs"))
     fault.add_argument("mode", choices=[mode.value for mode in Mode])
-    fault.add_argument("--seconds", type=float, default=0.0)
+    fault.add_argument("--seconds", type=float, default=0.0, help="how late `slow` answers; faults last until `heal`")
     fault.set_defaults(tell=lambda box, o: box.server_faults(o.region, o.service, o.mode, seconds=o.seconds))
     _policy_arguments(commands)
     step = commands.add_parser("step", help="make the company commit something now")
