@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import click
 from rich.console import Console, RenderableType
@@ -58,6 +59,11 @@ def talks(command: Callable[..., None], base: str = API) -> Callable[..., None]:
         command(Talk(Api(read_settings(url), base), as_json), **more)
 
     return talking
+
+
+def mirror_at(path: str) -> str:
+    """The name of the mirror at an address as `of_mirror` gives it."""
+    return unquote(path.rpartition("/")[2])
 
 
 def of_mirror(command: Callable[..., None]) -> Callable[..., None]:

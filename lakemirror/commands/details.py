@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import click
 
-from lakemirror.commands.context import LIMIT, Talk, of_mirror
+from lakemirror.commands.context import LIMIT, Talk, mirror_at, of_mirror
 from lakemirror.output import detail_tables
 
 
@@ -28,8 +28,7 @@ def commits(talk: Talk, path: str, limit: int, branch: str | None, stage: str | 
 @click.argument("commit")
 def commit(talk: Talk, path: str, commit: str) -> None:
     """Show a commit at a mirror: how far it has come, what is validated and what is missing."""
-    mirror = unquote(path.rpartition("/")[2])
-    detail = partial(detail_tables.commit_detail, mirror=mirror)
+    detail = partial(detail_tables.commit_detail, mirror=mirror_at(path))
     talk.tell(talk.api.get(f"{path}/commits/{quote(commit, safe='')}"), detail)
 
 

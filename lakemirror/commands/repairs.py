@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import click
 
-from lakemirror.commands.context import Talk, message, of_mirror
+from lakemirror.commands.context import Talk, message, mirror_at, of_mirror
 from lakemirror.output import detail_tables
 
 
@@ -47,7 +47,7 @@ def bring(talk: Talk, path: str, ids: Sequence[int], addresses: Sequence[str], e
 def repair(talk: Talk, path: str, commit: str, dry_run: bool) -> None:
     """Check now for everything a commit lacks, and copy and validate it before others."""
     answer = talk.api.post(f"{path}/commits/{quote(commit, safe='')}/repair", {"dry_run": dry_run})
-    talk.tell(answer, partial(detail_tables.repair_plan, unquote(path.rpartition("/")[2])) if dry_run else message)
+    talk.tell(answer, partial(detail_tables.repair_plan, mirror_at(path)) if dry_run else message)
 
 
 @click.command()

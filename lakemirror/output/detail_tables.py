@@ -123,7 +123,7 @@ def _offer(mirror: str, offer: dict[str, Any] | None) -> list[RenderableType]:
         return []
     if offer["held"]:
         return ["", line(f"LakeMirror could copy these files itself. {offer['held']}.")]
-    bring = f"lakemirror mirror bring {mirror}"
+    bring = f"lakemirror mirror bring {quote(mirror)}"
     ids = " ".join(f"--id {one}" for one in offer["wrong"])
     told = [f"{bring} --all"] if offer["missing"] else []
     told += [f"{bring} --replace {ids}"] if ids else []

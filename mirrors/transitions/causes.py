@@ -38,18 +38,19 @@ def wrong(mirror: Mirror) -> QuerySet[Blocker]:
 
 def note_causes(mirror: Mirror, found: Mapping[Verdict, Collection[str]], now: datetime) -> None:
     """Write down, for addresses by their hashes, why they have not arrived; all that wait for one are told."""
-    for verdict, hashes in found.items():
-        told = {"cause": verdict.cause.value, "cause_told": verdict.told, "cause_advice": verdict.advice}
-        for some in chunks(sorted(hashes)):
-            awaited(mirror).filter(address_hash__in=some).update(**told, cause_at=now)
+    _note(awaited(mirror), found, now)
 
 
 def note_kept(mirror: Mirror, found: Mapping[Verdict, Collection[str]], now: datetime) -> None:
     """The same of what is there with other content, and was not replaced although somebody asked for it."""
+    _note(wrong(mirror), found, now)
+
+
+def _note(rows: QuerySet[Blocker], found: Mapping[Verdict, Collection[str]], now: datetime) -> None:
     for verdict, hashes in found.items():
         told = {"cause": verdict.cause.value, "cause_told": verdict.told, "cause_advice": verdict.advice}
         for some in chunks(sorted(hashes)):
-            wrong(mirror).filter(address_hash__in=some).update(**told, cause_at=now)
+            rows.filter(address_hash__in=some).update(**told, cause_at=now)
 
 
 def note_summary(mirror: Mirror, kind: StoreKind, now: datetime) -> None:

@@ -22,7 +22,7 @@ from core.bringing import Side, Unbrought, is_bringable
 from core.errors import Conflict, Full, Invalid, LakeMirrorError, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
 from core.mirroring.content_proof import OWN_FILES, UPLOAD_MARKS, Proof, Refusals
-from core.mirroring.object_check import Reason, What, address_hash
+from core.mirroring.object_check import WAIVABLE, Reason, What, address_hash
 from core.types import ObjectInfo
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.presence import Expected, Looker
@@ -136,12 +136,14 @@ class Bringer:
     def is_unseen(self, proof: Proof, entry: Expected) -> bool:
         """Whether it may lack, below the namespace, for all that the destination tells, and that is not accepted."""
         unread = proof.verdict is not None and proof.verdict[0] == Reason.UNREADABLE
-        return unread and entry.uri.startswith(f"{self._namespace}/") and not self.is_accepted(entry)
+        return unread and entry.uri.startswith(f"{self._namespace}/") and not self.is_accepted(proof, entry)
 
-    def is_accepted(self, entry: Expected) -> bool:
-        """Whether history may lack it."""
+    def is_accepted(self, proof: Proof, entry: Expected) -> bool:
+        """Whether history may lack it: that it has other content is never accepted."""
         accepted = self.settings.bring.accepted if self.settings.bring else ()
-        return bool(accepted) and address_hash(entry.uri.removeprefix(f"{self._namespace}/")) in accepted
+        if not accepted or proof.verdict is None or proof.verdict[0] not in WAIVABLE:
+            return False
+        return address_hash(entry.uri.removeprefix(f"{self._namespace}/")) in accepted
 
     # --- objects ------------------------------------------------------------------------------------------------------
 
@@ -341,7 +343,9 @@ def _take_over(opened: OpenedRange, own: list[Proof], bringer: Bringer) -> bool:
             brought = bringer.of(entry)
             own[at] = brought.proof
             opened.late |= brought.late
-            waits |= brought.proof.verdict is not None and not (brought.gone or bringer.is_accepted(entry))
+            waits |= brought.proof.verdict is not None and not (
+                brought.gone or bringer.is_accepted(brought.proof, entry)
+            )
         else:
             waits |= bringer.is_unseen(own[at], entry)
     return waits

@@ -240,6 +240,18 @@ def test_but_before_one_that_history_may_lack(lake: Deployment, owner: User, sid
     assert lake.head() == head
 
 
+def test_nor_where_it_is_waived_and_there_with_other_content(lake: Deployment, owner: User) -> None:
+    old = lake.lake.commit(files={"a": b"1", "b": b"2"})
+    address = lake.lake.address_of(old, "a")
+    with mock.patch.object(FakeMover, "read", read_but(source_of(lake, address))):
+        lake.work()
+        waiver_give(actor=owner, mirror=Mirror.objects.get(), objects=[address], reason="never copied")
+        lake.eu_store.objects[f"{NAMESPACE}/{address}"] = b"other content"
+        lake.lake.commit(files={"a": b"new"})
+        lake.work(4)
+    assert range_of(lake, old) not in lake.eu_store.objects
+
+
 def read_but(refused: str) -> Any:
     """The mover's `read`, of which the source refuses an object."""
     read = FakeMover.read
