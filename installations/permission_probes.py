@@ -61,9 +61,9 @@ def only_reads(action: str) -> bool:
     return action.startswith(("fs:List", "fs:Read", "retention:Get"))
 
 
-def tries_of(side: str, *, tags: bool) -> Mapping[str, Try]:
+def tries_of(side: str, *, tags: bool, follows_gc: bool = False) -> Mapping[str, Try]:
     """By action, what a mirror needs of its source or its destination, as far as it can be tried."""
-    return {action: _TRIES[action] for action in tried(side, tags=tags)}
+    return {action: _TRIES[action] for action in tried(side, tags=tags, follows_gc=follows_gc)}
 
 
 def is_of_branches(action: str) -> bool:

@@ -56,23 +56,26 @@ UNTRIED: Mapping[str, Mapping[str, str]] = {
 """The other rights of lakeFS's reference, by side and action, with the reason why no call tries them."""
 
 
-def tried(side: str, *, tags: bool) -> tuple[str, ...]:
-    """What is needed of a repository, as far as calls can show it."""
+def tried(side: str, *, tags: bool, follows_gc: bool = False) -> tuple[str, ...]:
+    """What is needed of a repository, as far as calls can show it. A mirror that follows the garbage collection keeps
+    what tags name, whether or not it mirrors them."""
+    reads_tags = _READ_TAGS if tags or follows_gc else ()
     if side == Side.DESTINATION:
-        return (*_READ_MIRRORED, *_WRITE, *((*_READ_TAGS, *_WRITE_TAGS) if tags else ()))
-    return (*(_READ_MIRRORED if side == Side.SOURCE else _READ), *(_READ_TAGS if tags else ()))
+        return (*_READ_MIRRORED, *_WRITE, *reads_tags, *(_WRITE_TAGS if tags else ()))
+    return (*(_READ_MIRRORED if side == Side.SOURCE else _READ), *reads_tags)
 
 
-def needed(side: str, *, tags: bool) -> tuple[str, ...]:
+def needed(side: str, *, tags: bool, follows_gc: bool = False) -> tuple[str, ...]:
     """All that is needed: what is tried, and what can't be."""
-    own = tried(side, tags=tags)
+    own = tried(side, tags=tags, follows_gc=follows_gc)
     return (*own, *(action for action, why in UNTRIED.get(side, {}).items() if why != UNUSED))
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
     """A repository that we work with. `namespace`: its s3:// address, "" where it is not known; `place`: where it is
-    exported to, "" for none in this store. `managed`: its objects are brought by us."""
+    exported to, "" for none in this store. `managed`: its objects are brought by us; `follows_gc`: and deleted where
+    the source's garbage collection took them."""
 
     side: Side
     repository: str
@@ -80,6 +83,7 @@ class Need:
     tags: bool = False
     place: str = ""
     managed: bool = False
+    follows_gc: bool = False
 
 
 Grant = tuple[Sequence[str], Sequence[str]]
@@ -102,7 +106,8 @@ def wide_lakefs_policy(name: str) -> Document:
 
 def _of_repository(need: Need) -> Iterator[Grant]:
     elsewhere = (LIST_REPOSITORIES, "fs:AttachStorageNamespace")
-    yield [action for action in needed(need.side, tags=need.tags) if action not in elsewhere], whole(need.repository)
+    actions = needed(need.side, tags=need.tags, follows_gc=need.follows_gc)
+    yield [action for action in actions if action not in elsewhere], whole(need.repository)
     if need.side is Side.DESTINATION:
         yield ["fs:AttachStorageNamespace"], [namespace_arn(_literal(need.namespace))]
 
@@ -122,6 +127,8 @@ _WRITE_EXPORT = (
     "s3:AbortMultipartUpload",
     "s3:ListMultipartUploadParts",
 )
+_SWEEP = ("s3:DeleteObject", "s3:GetObjectRetention", "s3:GetObjectLegalHold")
+"""HEAD tells of an object's lock only to whom it may."""
 
 
 def store_policy(needs: Iterable[Need]) -> Document | None:
@@ -146,7 +153,9 @@ def _of_place(need: Need) -> Iterator[Grant]:
         if need.managed:
             yield ["s3:ListBucketMultipartUploads"], [_bucket(need.namespace)]
             yield ["s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"], [_below(need.namespace)]
-            yield ["s3:DeleteObject"], [_below(need.namespace, UPLOAD_MARKS)]
+            sweeps, ends_uploads = (_SWEEP, ""), (("s3:DeleteObject",), UPLOAD_MARKS)
+            actions, folder = sweeps if need.follows_gc else ends_uploads
+            yield actions, [_below(need.namespace, folder)]
     if need.place:
         yield ["s3:ListBucket", "s3:ListBucketMultipartUploads"], [_bucket(need.place)]
         yield _WRITE_EXPORT, [_below(need.place)]

@@ -22,8 +22,14 @@ OF = click.option("--of", "of", type=click.Choice(["lakefs", "store"]), help="Pr
 @click.option("--region", metavar="REGION", help="For a mirror to be created: its region.")
 @click.option("--storage-namespace", metavar="S3-URI", help="For a mirror to be created: its storage namespace.")
 @click.option("--tags", is_flag=True, help="For a mirror to be created: mirror tags too.")
+@click.option(
+    "--object-replication", metavar="native|managed", help="For a mirror to be created: who copies its objects."
+)
+@click.option("--follow-gc", is_flag=True, help="With what it needs to follow its source's garbage collection.")
 @of_mirror
-def of_a_mirror(talk: Talk, path: str, *, side: str | None, of: str | None, tags: bool, **plan: str | None) -> None:
+def of_a_mirror(
+    talk: Talk, path: str, *, side: str | None, of: str | None, tags: bool, follow_gc: bool, **plan: str | None
+) -> None:
     """The policies that LakeMirror's user needs for a mirror, as JSON.
 
     Also for a mirror that does not exist yet: give --repository, --region and --storage-namespace.
@@ -34,9 +40,11 @@ def of_a_mirror(talk: Talk, path: str, *, side: str | None, of: str | None, tags
     """
     if of and not side:
         raise click.UsageError("--of needs --side")
-    if (tags or plan["source_region"]) and not (plan["region"] or plan["storage_namespace"]):
-        raise click.UsageError("--tags and --source-region are for a mirror to be created: give its --region too")
-    answer = talk.api.get(f"{path}/policy", tags="true" if tags else None, **plan)
+    planned = {"tags": "true" if tags else None, **plan}
+    if any(planned.values()) and not (plan["region"] or plan["storage_namespace"]):
+        given = next(f"--{name.replace('_', '-')}" for name, value in planned.items() if value)
+        raise click.UsageError(f"{given} is for a mirror to be created: give its --region too")
+    answer = talk.api.get(f"{path}/policy", follow_gc="true" if follow_gc else None, **planned)
     _tell(answer[side] if side else answer, of)
 
 

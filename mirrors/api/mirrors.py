@@ -82,6 +82,7 @@ def plan_of(arguments: Mapping[str, Any]) -> Plan:
         tags=settings.get("tags", False),
         managed=settings.get("object_replication") == ObjectReplication.MANAGED,
         holds=bool(settings.get("hold")),
+        follows_gc=settings.get("follow_gc", False),
     )
 
 

@@ -82,6 +82,13 @@ PLANNED = (
         enum=[choice.value for choice in ObjectReplication],
         description="of a mirror to be created: who copies its objects",
     ),
+    OpenApiParameter(
+        "follow_gc",
+        str,
+        enum=["true", "false"],
+        description="true: with what it needs to follow its source's garbage collection, also of a managed mirror that "
+        "does not yet",
+    ),
 )
 
 
@@ -106,8 +113,11 @@ class MirrorPolicies(APIView):
         made, too: with its region and storage_namespace. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the
         mirror."""
         require_sight_of(request.user, mirror_id)
-        plan = _plan(request, repository, mirror_id)
-        sides = planned_policies(plan) if plan else mirror_policies(_there(repository, mirror_id))
+        plan, follows_gc = _plan(request, repository, mirror_id), _follows_gc(request)
+        if plan:
+            sides = planned_policies(plan)
+        else:
+            sides = mirror_policies(_there(repository, mirror_id), follows_gc=follows_gc)
         return Response(_policies_json(mirror_id, plan is not None, sides))
 
 
@@ -117,6 +127,10 @@ def _there(repository: str, mirror_id: str) -> Mirror:
     except NotFound as error:
         hint = "For a mirror to be created, give its region and storage_namespace as parameters"
         raise NotFound(error.message, hint=hint) from error
+
+
+def _follows_gc(request: Request) -> bool:
+    return one_of(request, "follow_gc", ("true", "false")) == "true"
 
 
 def _plan(request: Request, repository: str, name: str) -> Plan | None:
@@ -129,7 +143,7 @@ def _plan(request: Request, repository: str, name: str) -> Plan | None:
         return None
     managed = replication == ObjectReplication.MANAGED
     origin = {"source_repository": repository, "source_region": source_region(request)}
-    return Plan(**origin, name=name, tags=tags, managed=managed, **place)
+    return Plan(**origin, name=name, tags=tags, managed=managed, follows_gc=_follows_gc(request), **place)
 
 
 def _policies_json(mirror_id: str, planned: bool, sides: BothSides) -> dict[str, Any]:

@@ -245,7 +245,7 @@ def _of_clocks(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
 
 def _of_rights(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
     for side, name in (("source", plan.source_repository), ("destination", plan.name)):
-        for action in tries_of(side, tags=plan.tags):
+        for action in tries_of(side, tags=plan.tags, follows_gc=plan.follows_gc):
             yield decide.check_right(side, action, _arn(action, name, plan), answer(f"{side}-right:{action}"))
         for action, why in UNTRIED[side].items():
             yield decide.untried(side, action, _arn(action, name, plan), why)

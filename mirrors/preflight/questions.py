@@ -43,7 +43,7 @@ TRIED_KEYS = 3
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A mirror that somebody thinks of. "" is what isn't filled in yet. `managed`: it brings its objects itself;
-    `holds`: merges are held for it."""
+    `holds`: merges are held for it; `follows_gc`: it deletes what the source's garbage collection took."""
 
     source_repository: str
     source_region: str
@@ -56,6 +56,7 @@ class Plan:
     adopt: bool = False
     managed: bool = False
     holds: bool = False
+    follows_gc: bool = False
     depth: str = ""
     rpo_seconds: str = ""
     """These two ask nothing: they are only repeated in the call and the command that make what was typed."""
@@ -113,7 +114,7 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
     lakefs, store = clients.quick_lakefs(plan.source_region), clients.quick_objects(plan.source_region)
     head = heads.get(source.default_branch, NOWHERE) if isinstance(heads, dict) else NOWHERE
     return {
-        **_trying("source", lakefs, Target(source.id, source.default_branch, head), plan.tags),
+        **_trying("source", lakefs, Target(source.id, source.default_branch, head), plan),
         **about_bucket("source", store, source.storage_namespace),
         "rules": partial(store.replication_rules, source.storage_namespace),
         "head": partial(_head, lakefs, source),
@@ -151,7 +152,7 @@ def _about_destination(plan: Plan, known: Answers) -> Calls:
         showing = [other for other in known["others"] if other.id != plan.name][:SHOWING]
         calls["destination-metadata"] = partial(_shows_metadata, lakefs, store, showing)
     if is_name(plan.name):
-        tries = _trying("destination", lakefs, target_at_destination(plan.name), plan.tags)
+        tries = _trying("destination", lakefs, target_at_destination(plan.name), plan)
         calls |= {key: call for key, call in tries.items() if _may_try(plan, known["existing"], key)}
     return calls
 
@@ -171,8 +172,8 @@ def _about_adoption(plan: Plan, source: RepositoryInfo, existing: Any) -> Calls:
     return calls | {"adoptable": checked}
 
 
-def _trying(side: str, lakefs: LakeFS, target: Target, tags: bool) -> Calls:
-    tries = tries_of(side, tags=tags)
+def _trying(side: str, lakefs: LakeFS, target: Target, plan: Plan) -> Calls:
+    tries = tries_of(side, tags=plan.tags, follows_gc=plan.follows_gc)
     return {f"{side}-right:{action}": partial(call, lakefs, target) for action, call in tries.items()}
 
 

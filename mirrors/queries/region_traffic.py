@@ -54,11 +54,11 @@ def needs(actor: Any, region: str) -> Known:
 
 def needs_of(mirror: Mirror) -> list[tuple[str, Need]]:
     """What a mirror needs, and where."""
-    source = Need(Side.SOURCE, mirror.source.name, mirror.source.namespace, mirror.tags)
+    source, shared = mirror.source, {"tags": mirror.tags, "follows_gc": mirror.follow_gc}
     managed = mirror.object_replication == ObjectReplication.MANAGED
     return [
-        (mirror.source.region, source),
-        (mirror.region, Need(Side.DESTINATION, mirror.name, mirror.namespace, mirror.tags, managed=managed)),
+        (source.region, Need(Side.SOURCE, source.name, source.namespace, **shared)),
+        (mirror.region, Need(Side.DESTINATION, mirror.name, mirror.namespace, managed=managed, **shared)),
     ]
 
 

@@ -36,6 +36,11 @@ def test_a_mirror_to_be_made_has_policies(olgas: Terminal) -> None:
     place = ["--region", "eu-west-1", "--storage-namespace", "s3://dst/new", "--tags"]
     told = olgas.json("mirror", "policy", "lake-new", "--repository", "lake", *place)
     assert told["planned"] and "fs:CreateTag" in str(told["destination"]["lakefs"])
+    follows = [*place, "--object-replication", "managed", "--follow-gc"]
+    told = olgas.json("mirror", "policy", "lake-new", "--repository", "lake", *follows)
+    assert "s3:GetObjectLegalHold" in str(told["destination"]["store"])
+    assert olgas("mirror", "policy", "analytics-eu", "--follow-gc").exit_code == 2  # a native one
+    assert olgas("mirror", "policy", "analytics-eu", "--object-replication", "managed").exit_code == 2
     assert olgas("mirror", "policy", "lake-new", "--repository", "lake").exit_code == 4
     assert olgas("mirror", "policy", "analytics-eu", "--tags").exit_code == 2
     assert olgas("mirror", "policy", "analytics-eu", "--of", "store").exit_code == 2

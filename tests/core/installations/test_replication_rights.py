@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,24 @@ def test_in_the_store_a_source_is_read_and_of_a_mirror_our_own_files_are_written
     }
     whole_bucket = granted(Need(Side.DESTINATION, "lake-eu", "s3://dst"))
     assert {"arn:aws:s3:::dst/*", "arn:aws:s3:::dst/_lakemirror/*"} < whole_bucket.keys()
+
+
+def test_only_a_mirror_that_follows_the_garbage_collection_may_delete_objects() -> None:
+    managed = Need(Side.DESTINATION, "lake-eu", "s3://dst/lake", managed=True)
+    deletes = {arn for arn, actions in granted(SOURCE, MIRROR, managed).items() if "s3:DeleteObject" in actions}
+    assert deletes == {"arn:aws:s3:::dst/lake/_lakemirror/uploads/*"}
+    following = granted(replace(managed, follows_gc=True), replace(SOURCE, follows_gc=True))
+    more = {"s3:DeleteObject", "s3:GetObjectRetention", "s3:GetObjectLegalHold"}
+    assert more <= following["arn:aws:s3:::dst/lake/*"]
+    assert not [arn for arn, actions in following.items() if more & actions and arn != "arn:aws:s3:::dst/lake/*"]
+    assert following["arn:aws:s3:::src/lake/*"] == {"s3:GetObject"}
+
+
+def test_whoever_follows_the_garbage_collection_lists_the_tags_of_both_sides_and_writes_none() -> None:
+    for need in (SOURCE, MIRROR):
+        document = lakefs_policy("R", [replace(need, follows_gc=True)])
+        assert allows(document, "fs:ListTags", repository_arn(need.repository))
+        assert not allows(document, "fs:CreateTag", repository_arn(f"{need.repository}/tag/v1"))
 
 
 def test_an_export_writes_at_its_place_alone() -> None:

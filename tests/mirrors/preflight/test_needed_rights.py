@@ -63,6 +63,27 @@ def test_a_planned_mirror_has_policies_before_anything_is_allowed(api: Api, lm: 
     assert told["source"]["store"] is None and told["source"]["lakefs"]["statement"]
 
 
+def test_deleting_is_for_who_follows_the_garbage_collection(api: Api, lm: Deployment) -> None:
+    def deletes(path: str) -> set[str]:
+        status, told = api.call("GET", f"{MIRRORS}/{path}")
+        assert status == 200, told
+        store = told["destination"]["store"]["Statement"]
+        return {arn for one in store if "s3:DeleteObject" in one["Action"] for arn in one["Resource"]}
+
+    managed, marks = f"{PLANNED}&object_replication=managed", "_lakemirror/uploads/"
+    assert deletes(f"lake-new/policy?{PLANNED}") == set()
+    assert deletes(f"lake-new/policy?{managed}") == {f"arn:aws:s3:::dst/new/{marks}*"}
+    assert deletes(f"lake-new/policy?{managed}&follow_gc=true") == {"arn:aws:s3:::dst/new/*"}
+    assert api.call("GET", f"{MIRRORS}/lake-eu/policy?follow_gc=true")[1]["field"] == "follow_gc"
+    Mirror.objects.update(object_replication="managed")
+    assert deletes("lake-eu/policy") == {f"arn:aws:s3:::dst/lake/{marks}*"}
+    assert deletes("lake-eu/policy?follow_gc=true") == {"arn:aws:s3:::dst/lake/*"}
+    Mirror.objects.update(follow_gc=True)
+    assert deletes("lake-eu/policy") == {"arn:aws:s3:::dst/lake/*"}
+    told = api.call("GET", f"{INSTALLATIONS}/eu-west-1/policy")[1]
+    assert "s3:DeleteObject" in str(told["store"]) and may(told, "fs:ListTags", repository_arn("lake-eu"))
+
+
 @pytest.mark.parametrize(
     ("path", "status", "field"),
     [
@@ -73,6 +94,8 @@ def test_a_planned_mirror_has_policies_before_anything_is_allowed(api: Api, lm: 
         ("lake/mirrors/New*/policy?" + PLANNED, 400, "name"),
         ("%2A/mirrors/lake-new/policy?" + PLANNED, 400, "repository"),
         ("lake/mirrors/lake-new/policy?tags=maybe", 400, "tags"),
+        (f"lake/mirrors/lake-new/policy?{PLANNED}&follow_gc=true", 400, "follow_gc"),
+        (f"lake/mirrors/lake-new/policy?{PLANNED}&follow_gc=maybe", 400, "follow_gc"),
     ],
 )
 def test_what_cant_be_a_plan_is_told(api: Api, lm: Deployment, path: str, status: int, field: str | None) -> None:

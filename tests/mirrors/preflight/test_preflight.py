@@ -96,6 +96,12 @@ def test_each_right_of_the_policy_is_tried_or_said_not_to_be(lm: Deployment, own
             assert the(found, f"{side}-right:{action}").state is (UNKNOWN if action in UNTRIED[side] else OK)
 
 
+def test_tags_are_listed_for_who_follows_the_garbage_collection_and_not_written(lm: Deployment, owner: User) -> None:
+    found = ask(owner, managed=True, follows_gc=True)
+    tried = {check.id for check in found.checks if check.id.endswith(("Tag", "Tags"))}
+    assert tried == {"source-right:fs:ListTags", "destination-right:fs:ListTags"}
+
+
 # --- what may be wrong ------------------------------------------------------------------------------------------------
 
 Break = Callable[[Deployment], Any]
