@@ -68,6 +68,7 @@ COMMANDS = (
     sweeps.approve,
     sweeps.reject,
     policies.of_a_mirror,
+    policies.preflight,
 )
 EXPORT_COMMANDS = (
     exports.list_exports,

@@ -36,7 +36,8 @@ _WRITE = (
     "fs:RevertBranch",
     "fs:DeleteBranch",
 )
-_READ_TAGS = ("fs:ListTags",)
+LIST_TAGS = "fs:ListTags"
+_READ_TAGS = (LIST_TAGS,)
 _WRITE_TAGS = ("fs:ReadTag", "fs:CreateTag", "fs:DeleteTag")
 
 _MAKES = "that would create a repository"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -10,6 +10,8 @@ import click
 from lakemirror.commands.context import Talk, of_mirror
 from lakemirror.commands.labels import labelled
 from lakemirror.output import mirror_tables
+from lakemirror.output.check_tables import said
+from lakemirror.output.formatting import clean
 
 
 @click.command()
@@ -98,7 +100,15 @@ def edit(
         body["labels"] = labelled(mirror["labels"], labels, removed)
     if not body:
         raise click.UsageError("give at least one setting to change")
-    talk.tell(talk.api.patch(path, body, tag), mirror_tables.mirror_standing)
+    _tell(talk, talk.api.patch(path, body, tag))
+
+
+def _tell(talk: Talk, changed: Mapping[str, Any]) -> None:
+    """The mirror as it is then, and what its settings ask for that is not in order."""
+    talk.tell(changed, mirror_tables.mirror_standing)
+    for check in changed.get("checks", ()):  # a server of the version before makes none
+        if check["state"] != "ok":
+            click.echo(f"lakemirror: {clean(said(check))}", err=True)
 
 
 def _policies(hold: Sequence[str], *, none: bool) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Commands that print what LakeMirror's own user needs in lakeFS and in the store, as policies."""
+"""Commands that print what LakeMirror's own user needs, as policies, and check what settings need at both sides."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from lakemirror.commands.context import Talk, of_mirror, talks
 from lakemirror.errors import No
+from lakemirror.output.check_tables import check_list
 
 OF = click.option("--of", "of", type=click.Choice(["lakefs", "store"]), help="Print only the policy for this one.")
 
@@ -46,6 +47,16 @@ def of_a_mirror(
         raise click.UsageError(f"{given} is for a mirror to be created: give its --region too")
     answer = talk.api.get(f"{path}/policy", follow_gc="true" if follow_gc else None, **planned)
     _tell(answer[side] if side else answer, of)
+
+
+@click.command()
+@of_mirror
+def preflight(talk: Talk, path: str) -> None:
+    """Check what a mirror's settings ask for: held merges, following the garbage collection."""
+    answer = talk.api.get(f"{path}/preflight")
+    talk.tell(answer, check_list)
+    if any(check["state"] != "ok" for check in answer["checks"]):
+        raise No("not all of it is in order")
 
 
 @click.command("policy")

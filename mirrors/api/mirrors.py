@@ -18,11 +18,12 @@ from db.labels import with_labels
 from deployment import config
 from deployment.wiring import region_settings
 from jobs.job_ids import accepted, duty_url
-from mirrors.api.schemas import MirrorAnswer, PromotionAnswer, TagAnswer
+from mirrors.api.schemas import MirrorAnswer, MirrorChangedAnswer, PromotionAnswer, TagAnswer
 from mirrors.api.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
 from mirrors.models import Mirror, MirrorDuty
 from mirrors.preflight.checks import preflight
 from mirrors.preflight.questions import Plan
+from mirrors.preflight.standing import standing_checks, switched_on
 from mirrors.services import mirrors as services
 from mirrors.services import settings as options
 from mirrors.services.rights import require_operation_of, require_sight, require_sight_of
@@ -30,12 +31,12 @@ from mirrors.services.settings_etag import etag_of
 from mirrors.status import mirror as readings
 from mirrors.status.tags import tag_json, tag_readings
 from rbac import services as rbac
-from web.etags import ANYTHING, Seen, seen
+from web.etags import seen
 from web.labels import LABEL, wanted_labels
 from web.openapi import IF_MATCH, answers, etag
 from web.paging import MIRRORS_PAGE, PAGE, a_page, mirrors_page_of, newest_first, page_of
 from web.pauses import PauseTerms, stated_in
-from web.schemas import LOCATION, JobTakenAnswer, page_answer
+from web.schemas import LOCATION, JobTakenAnswer, check_json, page_answer
 
 SOURCE_REGION = OpenApiParameter(
     "source_region", str, description="the region of the repository, if it isn't the deployment's own"
@@ -50,9 +51,10 @@ def source_region(request: Request) -> str:
     return region
 
 
-def mirror_answer(mirror: Mirror, status: int = 200) -> Response:
+def mirror_answer(mirror: Mirror, status: int = 200, **more: Any) -> Response:
     """A mirror with what is known of it now, and the tag of its settings."""
-    return Response(mirror_json(readings.mirror_status(mirror)), status=status, headers={"ETag": etag_of(mirror)})
+    told = mirror_json(readings.mirror_status(mirror)) | more
+    return Response(told, status=status, headers={"ETag": etag_of(mirror)})
 
 
 def creation_arguments(request: Request, repository: str) -> dict[str, Any]:
@@ -136,15 +138,23 @@ class MirrorDetail(APIView):
         """The mirror. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         return mirror_answer(find_visible(request, repository, mirror_id))
 
-    @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, query=[IF_MATCH, etag(200)], fails=[409, 412])
+    @answers(
+        "Change a mirror", 200, MirrorChangedAnswer, body=MirrorChange, query=[IF_MATCH, etag(200)], fails=[409, 412]
+    )
     def patch(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """Change the settings that the body names. Needs fs:MirrorRepository on repository/{repository}."""
+        """Change the settings that the body names. Where `hold` or `follow_gc` is switched on, the answer has the
+        checks that these ask for. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
         body = MirrorChange(data=request.data)
         body.is_valid(raise_exception=True)
         on_unselect = OnUnselect(body.validated_data.get("on_unselect", OnUnselect.KEEP))
         if_match = seen(request.headers.get("If-Match", ""))
-        return _change(request, repository, mirror_id, body.settings, on_unselect, if_match)
+        old = find_mirror(repository, mirror_id)
+        changed = options.mirror_update(
+            actor=request.user, mirror=old, changes=body.settings, on_unselect=on_unselect, seen=if_match
+        )
+        checks = standing_checks(changed).checks if switched_on(old, changed) else []
+        return mirror_answer(changed, checks=[check_json(check) for check in checks])
 
     @answers("Delete a mirror", 204, query=[IF_MATCH], fails=[412])
     def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
@@ -196,20 +206,10 @@ class Sync(APIView):
         return accepted({"message": message}, duty_url(MirrorDuty.SENSE, mirror.source_id))
 
 
-def _change(
-    request: Request,
-    repository: str,
-    mirror_id: str,
-    settings: Mapping[str, Any],
-    on_unselect: OnUnselect = OnUnselect.KEEP,
-    if_match: Seen = ANYTHING,
-) -> Response:
+def _change(request: Request, repository: str, mirror_id: str, settings: Mapping[str, Any]) -> Response:
     """The mirror with other settings. Who calls asked for the right before: else one learns which mirrors there are."""
     mirror = find_mirror(repository, mirror_id)
-    changed = options.mirror_update(
-        actor=request.user, mirror=mirror, changes=settings, on_unselect=on_unselect, seen=if_match
-    )
-    return mirror_answer(changed)
+    return mirror_answer(options.mirror_update(actor=request.user, mirror=mirror, changes=settings))
 
 
 class Promotions(APIView):

@@ -21,9 +21,10 @@ from installations.api import PoliciesAnswer, policies_json
 from mirrors.api.mirrors import SOURCE_REGION, MirrorDetail, creation_arguments, find_mirror, plan_of, source_region
 from mirrors.api.serializers import MirrorCreation
 from mirrors.models import Mirror
-from mirrors.preflight.checks import preflight
+from mirrors.preflight.checks import Preflight, preflight
 from mirrors.preflight.needed_rights import BothSides, mirror_policies, planned_policies
 from mirrors.preflight.questions import Plan
+from mirrors.preflight.standing import standing_checks
 from mirrors.preflight.unreplicated import Route, count_unreplicated, manifest, route_of_mirror, route_of_plan
 from mirrors.services.rights import require_operation_of, require_sight_of
 from web.csv_export import FORMATS, TableView, lines_answer, wants_csv
@@ -64,9 +65,26 @@ class MirrorPreflight(MirrorDetail):
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """200 with every check; nothing is stored. The body, and the rights, are those of creation."""
         plan = plan_of(creation_arguments(request, repository))
-        result = preflight(actor=request.user, plan=plan, writing=True)
-        checks = [check_json(check) for check in result.checks]
-        return Response({"ok": result.ok, "checks": checks, "as_of": rfc3339(result.as_of)})
+        return _told(preflight(actor=request.user, plan=plan, writing=True))
+
+
+def _told(result: Preflight) -> Response:
+    checks = [check_json(check) for check in result.checks]
+    return Response({"ok": result.ok, "checks": checks, "as_of": rfc3339(result.as_of)})
+
+
+class StandingChecks(APIView):
+    """What the settings of a mirror that is there ask for."""
+
+    tag = "preflight"
+
+    @answers("Check the settings of a mirror", 200, PreflightAnswer)
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """Checks of what may be switched on later: `source-hold-file` where the mirror holds merges, the right to list
+        tags at both sides where it follows its source's garbage collection. Needs fs:OperateMirror on the source or
+        the mirror."""
+        require_operation_of(request.user, repository, mirror_id)
+        return _told(standing_checks(find_mirror(repository, mirror_id)))
 
 
 PLANNED = (

@@ -16,7 +16,7 @@ from core.mirroring.promotion import Repair
 from core.mirroring.source_moves import FirstSync
 from mirrors.api.serializers import MirrorSettings
 from web.pauses import PauseAnswer
-from web.schemas import count_or_null, text_or_null, time_or_null
+from web.schemas import CheckAnswer, count_or_null, text_or_null, time_or_null
 
 
 class ThingAnswer(serializers.Serializer):
@@ -134,6 +134,14 @@ class MirrorAnswer(MirrorSettings, PauseAnswer):
     destination_looked_at = time_or_null()
     created_at = serializers.DateTimeField()
     as_of = serializers.DateTimeField()
+
+
+class MirrorChangedAnswer(MirrorAnswer):
+    """The same, and what the settings that were switched on ask for."""
+
+    checks = CheckAnswer(
+        many=True, help_text="of its settings, as GET `preflight`; empty unless this change asks for any"
+    )
 
 
 PromotionAnswer = type(

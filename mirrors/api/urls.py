@@ -40,6 +40,7 @@ _of_mirror = [
     path("loss", risk.Losses.as_view(), name="api-loss"),
     path("prioritise", risk.Prioritise.as_view(), name="api-prioritise"),
     path("reset-branch", mirrors.BranchReset.as_view(), name="api-reset-branch"),
+    path("preflight", preflight.StandingChecks.as_view(), name="api-mirror-preflight"),
     path("policy", preflight.MirrorPolicies.as_view(), name="api-mirror-policy"),
     path("pause", mirrors.Pause.as_view(), name="api-pause"),
     path("resume", mirrors.Resume.as_view(), name="api-resume"),

@@ -29,6 +29,7 @@ STEPS = (
     a_step("mirrors.validate", "Validate a mirror, and stop a check", _OPERATE),
     a_step("mirrors.services.repair", "Retry or bring what is missing, repair and prioritise a commit", _OPERATE),
     a_step("mirrors.unreplicated", "Count what was never replicated, and download its manifest", _OPERATE),
+    a_step("mirrors.preflight", "Check what a mirror's settings ask for", _OPERATE),
     a_step("mirrors.waive", "Waive a commit", _CHANGE),
     a_step("mirrors.approve", "Approve or reject what a sweep would delete", to_approve("{mirror}")),
     a_step("mirrors.reset", "Undo what others wrote to a mirror's branch", _CHANGE),

@@ -21,12 +21,13 @@ from core.text.phrases import count
 from deployment import config
 from mirrors.models import Mirror
 from mirrors.preflight.branch_matches import known_matches
+from mirrors.preflight.standing import asks_for_checks, standing_checks, switched_on
 from mirrors.queries.coverage import looked_for
 from mirrors.services import settings
 from mirrors.services.webhook_file import webhook_file
 from mirrors.status.mirror import mirror_statuses
 from mirrors.views.settings_form import DEPTHS, SettingsForm
-from mirrors.views.tabs import find_visible, may_change, may_see, show_tab
+from mirrors.views.tabs import find_visible, may_change, may_operate, may_see, show_tab
 from rbac import services as rbac
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from web.errors import status_of
@@ -50,7 +51,7 @@ def mirror_settings(request: HttpRequest, name: str) -> HttpResponse:
         given = take(request)
         if given is not None:
             return _give_back(request, mirror, SettingsForm(given))
-        return _show(request, mirror, SettingsForm.of(mirror))
+        return _show(request, mirror, SettingsForm.of(mirror), **_checked(request, mirror))
     rbac.require(request.user, ("fs:MirrorRepository", repository_arn(mirror.source.name)))
     form = SettingsForm(request.POST)
     if not form.is_valid() or not _check_on_unselect(form, mirror):
@@ -73,7 +74,7 @@ def _check_on_unselect(form: SettingsForm, mirror: Mirror) -> bool:
 
 def _save(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpResponse:
     try:
-        settings.mirror_update(
+        changed = settings.mirror_update(
             actor=request.user,
             mirror=mirror,
             changes=form.changes,
@@ -88,7 +89,8 @@ def _save(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpRespo
         form.refuse(error)
         return _show(request, mirror, form, status=int(status_of(error) or 500))
     messages.success(request, "Settings saved, applying.")
-    return redirect("mirror_settings", mirror.name)
+    address = reverse("mirror_settings", args=[mirror.name])
+    return redirect(f"{address}?check=1#checks" if switched_on(mirror, changed) else address)
 
 
 def _give_back(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpResponse:
@@ -108,11 +110,21 @@ def _show(request: HttpRequest, mirror: Mirror, form: SettingsForm, status: int 
         "action_file": ACTION_FILE,
         "webhook": _webhook(request, mirror),
         "secret_variable": SECRET_VARIABLE,
+        "asks_for_checks": asks_for_checks(mirror),
+        "may_check": changer or may_operate(request, mirror),
         "hook_secret": config.current().hook_secret(mirror.source.region) if changer else "",
         **_matches(mirror, form),
         **more,
     }
     return show_tab(request, mirror_statuses([mirror])[0], "mirror_settings", context, status=status)
+
+
+def _checked(request: HttpRequest, mirror: Mirror) -> dict[str, Any]:
+    """What its settings ask for, looked at now: where somebody who may run or change it wants that. Not with each poll,
+    which leaves the form and what is below it as they are."""
+    wanted = "check" in request.GET and not request.htmx and asks_for_checks(mirror)
+    may = may_change(request, mirror) or may_operate(request, mirror)
+    return {"summary": standing_checks(mirror)} if wanted and may else {}
 
 
 def _rechecks(mirror: Mirror) -> list[tuple[str, Recheck]]:

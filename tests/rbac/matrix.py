@@ -124,6 +124,7 @@ mirrors.see mirrors.sync: POST duty_retry
 mirrors.see mirrors.services.repair: POST api-repair, POST commit_repair, POST commit_prioritise, POST blockers_retry
 mirrors.services.repair: POST api-prioritise, POST api-blockers-retry, POST api-bring
 mirrors.unreplicated: GET api-unreplicated
+mirrors.preflight: GET api-mirror-preflight
 mirrors.see mirrors.unreplicated: POST mirror_unreplicated
 mirrors.waive: POST api-waivers, DELETE api-waiver
 mirrors.see mirrors.waive: GET commit_waive, POST commit_waive, POST waiver_withdraw, POST mirror_object
@@ -171,7 +172,7 @@ VIEWS = frozenset(
 RUNS_MIRRORS = frozenset(
     {
         *("mirrors.pause", "mirrors.copying", "mirrors.sync", "mirrors.validate"),
-        *("mirrors.services.repair", "mirrors.unreplicated"),
+        *("mirrors.services.repair", "mirrors.unreplicated", "mirrors.preflight"),
     }
 )
 RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify", "exports.repair-drift"})

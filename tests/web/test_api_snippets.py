@@ -55,7 +55,7 @@ def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
         (f"{MIRROR}commits/", {"commits"}),
         (f"{MIRROR}backlog/", {"blockers", "retry", "unreplicated"}),
         (f"{MIRROR}runs/", {"runs", "validate"}),
-        (f"{MIRROR}settings/", {"policy", "show"}),
+        (f"{MIRROR}settings/", {"policy", "preflight", "show"}),
         (f"{MIRROR}waivers/", {"waivers", "withdraw"}),
         (f"{MIRROR}delete/", {"delete"}),
         ("/mirrors/lab-eu/", {"show", "lag", "loss", "sync", "pause", "reset-branch"}),
