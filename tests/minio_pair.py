@@ -32,20 +32,21 @@ _PBKDF2_AES_GCM = b"\x02"
 
 
 class Minio:
-    """One server. `stop` and `start` are an outage."""
+    """One server, whose administrator has these keys. `stop` and `start` are an outage."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, _free_port()
+    def __init__(self, folder: Path, keys: tuple[str, str] = (KEY, SECRET)) -> None:
+        self.folder, self.port, self.keys = folder, _free_port(), keys
         self.endpoint = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
         config = Config(signature_version="s3v4", s3={"addressing_style": "path"}, retries={"total_max_attempts": 2})
-        keys = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "region_name": "us-east-1"}
-        self.s3: Any = boto3.client("s3", endpoint_url=self.endpoint, config=config, **keys)
+        told = {"aws_access_key_id": keys[0], "aws_secret_access_key": keys[1], "region_name": "us-east-1"}
+        self.s3: Any = boto3.client("s3", endpoint_url=self.endpoint, config=config, **told)
 
     def start(self) -> None:
         """Returns once it answers."""
-        told = {"MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET, "MINIO_BROWSER": "off", "MINIO_CI_CD": "1"}
+        told = {"MINIO_ROOT_USER": self.keys[0], "MINIO_ROOT_PASSWORD": self.keys[1]}
+        told |= {"MINIO_BROWSER": "off", "MINIO_CI_CD": "1"}
         address = f"127.0.0.1:{self.port}"
         command = [BINARY, "server", "--quiet", "--address", address, *(f"{self.folder}/{n}" for n in range(1, 5))]
         with (self.folder / "log").open("ab") as log:
