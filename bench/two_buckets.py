@@ -88,9 +88,11 @@ class Server:
 
 
 @contextmanager
-def running_server(store: str, objects: int) -> Iterator[Server]:
-    """A server whose two buckets hold so many objects. It ends with its input, so also if this process is killed."""
-    command = [sys.executable, __file__, "--store", store, "--objects", str(objects)]
+def running_server(store: str, objects: int, *, mirror_is_empty: bool = False, delay: float = 0.0) -> Iterator[Server]:
+    """A server whose two buckets hold so many objects, or the first alone. Each answer comes `delay` seconds late,
+    which costs nobody's processor. It ends with its input, so also if this process is killed."""
+    command = [sys.executable, __file__, "--store", store, "--objects", str(objects), "--delay", str(delay)]
+    command += ["--mirror-is-empty"] if mirror_is_empty else []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None
         endpoint = process.stdout.readline().strip()
@@ -107,19 +109,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", choices=NAMES, required=True)
     parser.add_argument("--objects", type=int, required=True)
+    parser.add_argument("--mirror-is-empty", action="store_true", help="of a computed store")
+    parser.add_argument("--delay", type=float, default=0.0)
     arguments = parser.parse_args()
-    app = moto_app(arguments.objects) if arguments.store == MOTO else ComputedStore(arguments.objects)
+    mirrored = 0 if arguments.mirror_is_empty else arguments.objects
+    app = moto_app(arguments.objects) if arguments.store == MOTO else ComputedStore(arguments.objects, mirrored)
     listener = bind(0)
-    serve(listener, Counting(app))
+    serve(listener, Counting(app, arguments.delay))
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
     sys.stdin.read()
 
 
 class Counting:
-    """An application that counts what passes through."""
+    """An application that counts what passes through, and keeps each answer back for a while."""
 
-    def __init__(self, app: WSGIApplication) -> None:
-        self._app = app
+    def __init__(self, app: WSGIApplication, delay: float) -> None:
+        self._app, self._delay = app, delay
         self._asked: Counter[str] = Counter()
         self._put: Counter[str] = Counter()
         self._spent = time.process_time()
@@ -133,6 +138,7 @@ class Counting:
             if environ["REQUEST_METHOD"] == "PUT":
                 place = "/".join(environ["PATH_INFO"].split("/")[1:3])
                 self._put[place] += int(environ.get("CONTENT_LENGTH") or 0)
+        time.sleep(self._delay)
         return self._app(environ, start)
 
     def _told(self) -> dict[str, object]:
@@ -162,8 +168,8 @@ def moto_app(objects: int) -> WSGIApplication:
 class ComputedStore:
     """Two buckets by rule. Knows HEAD, GET, PUT, copy of an object and ListObjectsV2."""
 
-    def __init__(self, objects: int) -> None:
-        self._buckets = {name: ComputedBucket(objects) for name in (SOURCE, MIRROR)}
+    def __init__(self, objects: int, mirrored: int) -> None:
+        self._buckets = {SOURCE: ComputedBucket(objects), MIRROR: ComputedBucket(mirrored)}
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         name, _, key = environ["PATH_INFO"].lstrip("/").partition("/")
