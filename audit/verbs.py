@@ -24,6 +24,7 @@ class Verb(TextChoices):
     BRING = "bring", "had LakeMirror copy files of"
     RESET_BRANCH = "reset_branch", "undid uncommitted changes at"
     WAIVE = "waive", "waived commits of"
+    SWEEP = "sweep", "started a sweep of"
     APPROVE = "approve", "approved deletions at"
     REJECT = "reject", "rejected deletions at"
     WITHDRAW_WAIVER = "withdraw_waiver", "withdrew a waiver of"

@@ -115,12 +115,14 @@ def due(candidates: Iterable[Candidate], began_at: float) -> list[Candidate]:
     return [one for one in candidates if one.since + APART.total_seconds() <= began_at]
 
 
-def why_ask(number: int, listed: int, percent: int, most: int) -> str:
-    """Why somebody has to approve so many deletions among so many objects, in words; "" if nobody has to."""
-    if number > most:
-        return f"{count(number, 'object')} would be deleted, more than {most:,}"
-    if number * 100 > percent * listed:
-        return f"{number:,} of {count(listed, 'object')} would be deleted, more than {percent} %"
+def why_ask(number: int, listed: int, percent: int, most: int, *, lately: int = 0) -> str:
+    """Why somebody has to approve so many deletions among so many objects, in words; "" if nobody has to. `lately`: so
+    many more were deleted in the week before without asking."""
+    after = f", after {lately:,} in the week before" if lately else ""
+    if number + lately > most:
+        return f"{count(number, 'object')} would be deleted{after}, more than {most:,}"
+    if (number + lately) * 100 > percent * (listed + lately):
+        return f"{number:,} of {count(listed, 'object')} would be deleted{after}, more than {percent} %"
     return ""
 
 

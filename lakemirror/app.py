@@ -65,6 +65,7 @@ COMMANDS = (
     repairs.withdraw,
     sweeps.sweeps,
     sweeps.sweep,
+    sweeps.now,
     sweeps.approve,
     sweeps.reject,
     policies.of_a_mirror,

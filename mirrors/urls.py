@@ -40,6 +40,7 @@ urlpatterns = [
     path("mirrors/<str:name>/runs/", runs.runs, name="mirror_runs"),
     path("mirrors/<str:name>/held/", held.held_merges, name="mirror_held"),
     path("mirrors/<str:name>/sweeps/", sweeps.sweeps, name="mirror_sweeps"),
+    path("mirrors/<str:name>/sweeps/now/", sweeps.mirror_sweep, name="mirror_sweep"),
     path("mirrors/<str:name>/sweeps/<int:sweep>/approve/", sweeps.sweep_approved, name="sweep_approve"),
     path("mirrors/<str:name>/sweeps/<int:sweep>/reject/", sweeps.sweep_rejected, name="sweep_reject"),
     path("mirrors/<str:name>/validate/", runs.mirror_validate, name="mirror_validate"),

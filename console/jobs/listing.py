@@ -28,6 +28,7 @@ from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.duties import ABOUT_A_MIRROR, duties_about
 from mirrors.services.validations import validation_ask
 from mirrors.status.runs import ValidationStatus, expected_of
+from mirrors.transitions.duties import sweep_soon
 from rbac import services as rbac
 
 RUNS = 20
@@ -163,6 +164,8 @@ def duty_retry(*, actor: Any, duty: Duty) -> None:
     subject = job.mirror.audit_name if job.mirror else ""
     about = {"mirror": job.mirror.name} if job.mirror else {"source": job.source.name, "region": job.source.region}
     with transaction.atomic():
+        if duty.kind == MirrorDuty.SWEEP:  # which else waits until a week is over
+            sweep_soon(duty.subject)
         duties.wake(duty.kind, duty.subject)
         after = {"retry": duty.kind, **about}
         rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=subject, after=after)

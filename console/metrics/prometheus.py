@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from console import exports_summary
 from console.jobs.listing import duties_of
-from console.metrics import alerts, audit, holds
+from console.metrics import alerts, audit, holds, sweeps
 from core.bringing import ObjectReplication
 from core.mirroring.rpo import lag
 from db import clock
@@ -56,6 +56,7 @@ def gauges(user: Any) -> Iterator[Gauge]:
     yield from _of_mirrors(mirrors)
     yield from _of_branches(mirrors, now)
     yield from holds.gauges(mirrors)
+    yield from sweeps.gauges(mirrors, now)
     yield from _of_duties(duties, now)
     yield _of_outages(regions, now)
     yield from exports_summary.gauges(user, now)

@@ -1,4 +1,4 @@
-"""Commands about a mirror that follows its source's garbage collection: sweeps, sweep, approve, reject."""
+"""Commands about a mirror that follows its source's garbage collection: sweeps, sweep, sweep-now, approve, reject."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from lakemirror.commands.context import LIMIT, Talk, of_mirror
+from lakemirror.commands.context import LIMIT, Talk, message, of_mirror
 from lakemirror.output import sweep_tables
 
 NUMBER = click.argument("number", type=click.IntRange(1))
@@ -30,6 +30,13 @@ def sweep(talk: Talk, path: str, number: int, as_csv: bool) -> None:
         talk.api.download(f"{path}/sweeps/{number}", sys.stdout.buffer)
         return
     talk.tell(talk.api.get(f"{path}/sweeps/{number}"), sweep_tables.sweep_detail)
+
+
+@click.command("sweep-now")
+@of_mirror
+def now(talk: Talk, path: str) -> None:
+    """Sweep now: look through a mirror's namespace, without waiting until a week is over."""
+    talk.tell(talk.api.post(f"{path}/sweeps"), message)
 
 
 @click.command()

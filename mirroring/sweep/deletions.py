@@ -57,7 +57,7 @@ def delete_due(mirror: Mirror, lease: Lease) -> bool:
     now = Mirror.objects.select_related("source").get(pk=mirror.pk)
     if not now.sweeps_now or now.reselected:
         return False
-    if not sweep.decided_by and (why := why_ask(sweep.due, sweep.listed, now.delete_percent, now.delete_most)):
+    if not sweep.decided_by and (why := _why_ask(now, sweep)):
         _ask(sweep, why, lease)
         return False
     try:
@@ -67,6 +67,11 @@ def delete_due(mirror: Mirror, lease: Lease) -> bool:
     except LakeMirrorError as error:
         _freeze(now, sweep, error.message, lease)
         return False
+
+
+def _why_ask(mirror: Mirror, sweep: Sweep) -> str:
+    bounds = mirror.delete_percent, mirror.delete_most
+    return why_ask(sweep.due, sweep.listed, *bounds, lately=sweep.deleted_lately)
 
 
 def _ask(sweep: Sweep, why: str, lease: Lease) -> None:
@@ -214,7 +219,9 @@ def _note(
     refused = {uri: error for uri, error in failed.items() if isinstance(error, Denied)}
     counts = {"tried": len(batch), "deleted": len(gone), "deleted_bytes": sum(one.size for one in gone)}
     counts |= tally(fates) | {"refused": len(failed)}
+    so_far = {"swept": counts["deleted"], "swept_bytes": counts["deleted_bytes"]}
     with lease.transaction():
+        Mirror.objects.filter(pk=mirror.pk).update(**{name: F(name) + number for name, number in so_far.items()})
         Sweep.objects.filter(pk=sweep.pk).update(**{name: F(name) + number for name, number in counts.items()})
     for one in gone:
         log.info("%s: deleted %s", mirror.name, one.address)

@@ -61,7 +61,7 @@ def sweep(lease: Lease) -> DutyOutcome:
     if last is not None and last.state in (State.WAITING, State.DELETING):
         return DutyOutcome(f"{last.get_state_display()}: {count(last.due, 'object')}")
     if last is None or last.state != State.LOOKING:
-        wait = _due_at(last) - now if last is not None else timedelta()
+        wait = _due_at(last) - now if last is not None and not mirror.sweep_asked else timedelta()
         if wait > timedelta():
             return DutyOutcome("the next sweep is not due yet", next_in=wait.total_seconds())
     with lease.keep_alive():
@@ -98,7 +98,7 @@ def _begin(mirror: Mirror, lease: Lease) -> Sweep:
         mirror.sweeps.filter(state=State.FROZEN, digest="").delete()
         beyond = mirror.sweeps.values_list("pk", flat=True)[KEPT_SWEEPS:]
         mirror.sweeps.filter(pk__in=list(beyond)).delete()
-        Mirror.objects.filter(pk=mirror.pk).update(reselected=True)
+        Mirror.objects.filter(pk=mirror.pk).update(reselected=True, sweep_asked=False)
         return Sweep.objects.create(mirror=mirror, began_at=clock.now(), pins=pins_of(mirror))
 
 
@@ -108,6 +108,7 @@ def _freeze(mirror: Mirror, row: Sweep | None, why: str, lease: Lease) -> DutyOu
     with lease.transaction():
         if row is None or row.state not in (State.LOOKING, State.FROZEN):
             row = Sweep.objects.create(mirror=mirror, began_at=now, pins=pins_of(mirror))
+        Mirror.objects.filter(pk=mirror.pk).update(sweep_asked=False)
         rows = Sweep.objects.filter(pk=row.pk, state__in=(State.LOOKING, State.FROZEN))
         rows.update(state=State.FROZEN, reason=why, ended_at=now)
     log.warning("%s: nothing is deleted: %s", mirror.name, why)
@@ -185,7 +186,7 @@ def _conclude(
     row.found, row.found_bytes = len(candidates), sum(one.size for one in candidates)
     row.due, row.due_bytes = len(chosen), sum(one.size for one in chosen)
     bounds = Mirror.objects.values_list("delete_percent", "delete_most").get(pk=mirror.pk)  # as they are by now
-    row.reason = why_ask(row.due, row.listed, *bounds)
+    row.reason = why_ask(row.due, row.listed, *bounds, lately=row.deleted_lately)
     if not chosen:
         row.state, row.ended_at = State.DONE, row.looked_at
     elif row.reason:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from core.sweeping import USUAL_MOST, USUAL_PERCENT
+from core.sweeping import APART, USUAL_MOST, USUAL_PERCENT
 from db.fields import ExactTextField
 
 
@@ -22,6 +22,9 @@ class FollowsCollection(models.Model):
     delete_most = models.IntegerField(
         default=USUAL_MOST, db_default=USUAL_MOST, help_text="the same as a number of objects"
     )
+    sweep_asked = models.BooleanField(default=False, db_default=False, help_text="somebody wants the next sweep now")
+    swept = models.BigIntegerField(default=0, db_default=0, help_text="objects that sweeps have deleted so far")
+    swept_bytes = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         abstract = True
@@ -83,6 +86,13 @@ class Sweep(models.Model):
     def is_open(self) -> bool:
         """Whether something may yet come of it."""
         return self.state in OPEN
+
+    @property
+    def deleted_lately(self) -> int:
+        """Objects that other sweeps of the week before it have deleted without asking anybody. They count for its
+        bounds: whoever has sweeps made more often has no more deleted at once."""
+        rows = Sweep.objects.filter(mirror=self.mirror_id, looked_at__gt=self.began_at - APART, decided_by="")
+        return int(rows.exclude(pk=self.pk).aggregate(models.Sum("deleted"))["deleted__sum"] or 0)
 
 
 OPEN = (Sweep.State.LOOKING, Sweep.State.WAITING, Sweep.State.DELETING)

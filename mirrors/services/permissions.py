@@ -26,6 +26,7 @@ STEPS = (
     a_step("mirrors.pause", "Pause and resume a mirror", _OPERATE),
     a_step("mirrors.copying", "Pause, resume and limit copying for a managed mirror", _OPERATE),
     a_step("mirrors.sync", "Sync a mirror now", _OPERATE),
+    a_step("mirrors.sweep", "Sweep a mirror now", _OPERATE),
     a_step("mirrors.validate", "Validate a mirror, and stop a check", _OPERATE),
     a_step("mirrors.services.repair", "Retry or bring what is missing, repair and prioritise a commit", _OPERATE),
     a_step("mirrors.unreplicated", "Count what was never replicated, and download its manifest", _OPERATE),

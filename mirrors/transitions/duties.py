@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.duties import ensure
+from jobs.duties import ensure, wake
 from jobs.lease import Lease
 from jobs.models import Duty
 from mirrors.models import Mirror, MirrorDuty, Repository
@@ -24,6 +24,12 @@ def follow_collection(mirror: Mirror) -> None:
         ensure(MirrorDuty.SWEEP, mirror.pk, mirror.region)
     else:
         Duty.objects.filter(kind=MirrorDuty.SWEEP, subject=mirror.pk).delete()
+
+
+def sweep_soon(mirror: int) -> None:
+    """The next sweep of the mirror of this key is due now. Inside of a transaction."""
+    Mirror.objects.filter(pk=mirror, follow_gc=True).update(sweep_asked=True)
+    wake(MirrorDuty.SWEEP, mirror)
 
 
 def drop_mirror_duties(mirror: Mirror) -> None:

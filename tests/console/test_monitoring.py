@@ -21,6 +21,7 @@ from core.mirroring.states import State
 from db import clock
 from installations.models import Contact
 from jobs.models import Duty
+from mirrors.models import Mirror, Sweep
 from notifications import rounds
 from tests.cast import person
 from tests.exports.test_beside import WHOLE
@@ -68,10 +69,14 @@ def given(db: None) -> dict[str, set[str]]:
     late = {"behind_of": f"{HEAD}:{OLD}", "behind_commits": 2, "behind_since": now, "last_success_ref": OLD}
     an_export("good", name="daily", state="exported-successfully", **WHOLE | late)
     Duty.objects.create(kind=rounds.DUTY, subject=rounds.SUBJECT, queue="q", due_at=now, succeeded_at=now)
+    Mirror.objects.filter(name="analytics-eu").update(follow_gc=True)
+    Sweep.objects.create(mirror=Mirror.objects.get(name="analytics-eu"), began_at=now, looked_at=now, pins="p")
     viewer = person("scraper", "Viewers")
     labels: dict[str, set[str]] = defaultdict(set)
     for family in text_string_to_metric_families("".join(gauge.text() for gauge in gauges(viewer))):
-        labels[family.name] |= {name for sample in family.samples for name in sample.labels}
+        for sample in family.samples:  # the family of a counter has no "_total"
+            labels[sample.name] |= set(sample.labels)
+        labels[family.name] |= set()
     return labels | {"up": {"job", "instance"}}
 
 

@@ -27,6 +27,7 @@ from mirrors.models import Candidate, HeldMerge, Mirror, Repository, SourceBranc
 from mirrors.services.settings import mirror_update
 from mirrors.services.sweeps import lists
 from mirrors.services.sweeps.approval import sweep_approve, sweep_reject
+from mirrors.services.sweeps.asking import sweep_now
 from rbac.models import User
 from tests.mirroring.swept import SOURCE, collect, follow, lies_here, pass_time, sweep
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
@@ -67,6 +68,77 @@ def twice(lake: Deployment) -> Sweep:
     last = sweep(lake)
     assert last is not None
     return last
+
+
+# --- when ---------------------------------------------------------------------------------------------------------
+
+
+def test_239_somebody_may_have_it_looked_through_now_and_nothing_goes_sooner(
+    lake: Deployment, gone: list[str], owner: User
+) -> None:
+    first = sweep(lake)
+    assert first is not None
+    pass_time(lake, timedelta(days=3))
+    sweep_now(actor=owner, mirror=Mirror.objects.get())
+    second = sweep(lake)
+    assert second is not None and second.pk != first.pk
+    assert (second.state, second.found, second.due, lake.remover.deleted) == (State.DONE, 2, 0, [])
+    assert not Mirror.objects.get().sweep_asked
+    assert sweep(lake) == second, "once"
+    pass_time(lake, timedelta(days=4, seconds=1))
+    sweep_now(actor=owner, mirror=Mirror.objects.get())
+    third = sweep(lake)
+    assert third is not None and (third.due, third.deleted) == (2, 2), "known for a week by now"
+    mirror = Mirror.objects.get()
+    assert (mirror.swept, mirror.swept_bytes) == (2, 6)
+    event = AuditEvent.objects.filter(verb="sweep").latest("pk")
+    assert (event.subject, event.after) == ("mirror/lake-eu", {"sweep": "lake-eu"})
+
+
+def test_looking_more_often_deletes_no_more_without_approval(left_over: Deployment, owner: User) -> None:
+    Mirror.objects.update(delete_most=1)
+    pass_time(left_over, timedelta(days=-3))
+
+    def look(after: timedelta) -> Sweep:
+        pass_time(left_over, after)
+        sweep_now(actor=owner, mirror=Mirror.objects.get())
+        last = sweep(left_over)
+        assert last is not None
+        return last
+
+    left_over.eu_store.objects[f"{NAMESPACE}/data/late"] = b"x"
+    assert (look(timedelta()).found, left_over.remover.deleted) == (2, [])
+    assert (look(timedelta(days=3)).deleted, left_over.remover.deleted) == (1, [LEFT_OVER])
+    last = look(timedelta(days=4, seconds=1))
+    assert (last.state, last.due, left_over.remover.deleted) == (State.WAITING, 1, [LEFT_OVER])
+    assert last.reason == "1 object would be deleted, after 1 in the week before, more than 1"
+
+
+def test_what_was_in_doubt_is_looked_at_at_once(left_over: Deployment, owner: User) -> None:
+    left_over.us_store.down = Unreachable("no answer")
+    assert sweep(left_over).state == State.FROZEN
+    left_over.us_store.down = None
+    assert sweep(left_over).state == State.FROZEN, "an hour later"
+    sweep_now(actor=owner, mirror=Mirror.objects.get())
+    assert sweep(left_over).state == State.DONE
+
+
+def test_not_now_is_said(left_over: Deployment, owner: User, teammate: User) -> None:
+    mirror = Mirror.objects.get()
+    with pytest.raises(Denied):
+        sweep_now(actor=teammate, mirror=mirror)
+    for change, why in (
+        ({"follow_gc": False}, "does not follow"),
+        ({"follow_gc": True, "paused": True}, "paused or stopped"),
+        ({"paused": False, "copying_paused": True}, "paused or stopped"),
+    ):
+        Mirror.objects.update(**change)
+        with pytest.raises(Conflict, match=why):
+            sweep_now(actor=owner, mirror=mirror)
+    Mirror.objects.update(copying_paused=False, delete_most=0)
+    assert twice(left_over).state == State.WAITING
+    with pytest.raises(Conflict, match="not through yet: waiting for approval"):
+        sweep_now(actor=owner, mirror=mirror)
 
 
 # --- what goes ------------------------------------------------------------------------------------------------------

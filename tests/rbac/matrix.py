@@ -123,6 +123,8 @@ mirrors.see mirrors.validate: POST mirror_validate, POST api-job-stop, POST job_
 mirrors.see mirrors.sync: POST duty_retry
 mirrors.see mirrors.services.repair: POST api-repair, POST commit_repair, POST commit_prioritise, POST blockers_retry
 mirrors.services.repair: POST api-prioritise, POST api-blockers-retry, POST api-bring
+mirrors.sweep: POST api-sweeps
+mirrors.see mirrors.sweep: POST mirror_sweep
 mirrors.unreplicated: GET api-unreplicated
 mirrors.preflight: GET api-mirror-preflight
 mirrors.see mirrors.unreplicated: POST mirror_unreplicated
@@ -172,7 +174,7 @@ VIEWS = frozenset(
 RUNS_MIRRORS = frozenset(
     {
         *("mirrors.pause", "mirrors.copying", "mirrors.sync", "mirrors.validate"),
-        *("mirrors.services.repair", "mirrors.unreplicated", "mirrors.preflight"),
+        *("mirrors.services.repair", "mirrors.unreplicated", "mirrors.preflight", "mirrors.sweep"),
     }
 )
 RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify", "exports.repair-drift"})

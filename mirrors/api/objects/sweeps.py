@@ -14,14 +14,17 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.sweeping import SHOWN, Candidate
+from jobs.job_ids import accepted, duty_url
 from mirrors.api.mirrors import find_mirror, find_visible
-from mirrors.models import Sweep
+from mirrors.models import MirrorDuty, Sweep
+from mirrors.services.rights import require_operation_of
 from mirrors.services.sweeps.approval import find_sweep, require_approval, sweep_approve, sweep_reject
+from mirrors.services.sweeps.asking import sweep_now
 from mirrors.services.sweeps.lists import read_due
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import PAGE, newest_first
-from web.schemas import page_answer, text_or_null, time_or_null
+from web.schemas import LOCATION, JobTakenAnswer, page_answer, text_or_null, time_or_null
 from web.serializers import rfc3339
 
 COLUMNS = ("address", "size", "etag", "found_at")
@@ -78,6 +81,17 @@ class Sweeps(APIView):
         """A page of them, the last one first. Needs fs:ListRepositories on `*`, or fs:ReadRepository on the mirror."""
         mirror = find_visible(request, repository, mirror_id)
         return Response(newest_first(request, mirror.sweeps.all(), sweep_json))
+
+    @answers("Sweep a mirror now", 202, JobTakenAnswer, query=[LOCATION], fails=[409])
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """202: its namespace is looked through now, and not when a week is over. What may be deleted stays as it is.
+        409 where it makes no sweeps now, or one is not through yet. Needs fs:OperateMirror on the source or
+        the mirror."""
+        require_operation_of(request.user, repository, mirror_id)
+        mirror = find_mirror(repository, mirror_id)
+        sweep_now(actor=request.user, mirror=mirror)
+        message = f"looking through {mirror.storage_namespace} now for what nobody needs"
+        return accepted({"message": message}, duty_url(MirrorDuty.SWEEP, mirror.pk))
 
 
 class SweepDetail(TableView):

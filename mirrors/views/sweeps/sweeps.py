@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -15,7 +16,10 @@ from core.sweeping import SHOWN
 from core.text.phrases import count
 from db import clock
 from mirrors.models import Mirror, Sweep
+from mirrors.models.sweep import OPEN
+from mirrors.services.rights import require_operation
 from mirrors.services.sweeps.approval import require_approval, sweep_approve, sweep_reject
+from mirrors.services.sweeps.asking import sweep_now
 from mirrors.services.sweeps.lists import read_due
 from mirrors.status.mirror import mirror_statuses
 from mirrors.views.tabs import find_visible, may_approve, may_see, show_tab
@@ -44,6 +48,7 @@ def sweeps(request: HttpRequest, name: str) -> HttpResponse:
         "sweeps": [(row, KINDS.get(State(row.state), "quiet")) for row in page.rows],
         "first_page": with_query(request),
         "waiting": waiting,
+        "open": mirror.sweeps.filter(state__in=OPEN).exists(),
         "may_approve": may_approve(request, mirror),
         "shown": SHOWN,
         **(_list_of(mirror, waiting) if waiting else {}),
@@ -60,6 +65,17 @@ def _list_of(mirror: Mirror, sweep: Sweep) -> dict[str, Any]:
     except LakeMirrorError as error:
         told["unread"] = error.message
     return told
+
+
+@require_POST
+@may_see
+def mirror_sweep(request: HttpRequest, name: str) -> HttpResponse:
+    """Look through its namespace now."""
+    mirror = find_visible(request, name)
+    require_operation(request.user, mirror)
+    message = f"{mirror.storage_namespace} is looked through now. What this finds for the first time stays for a week."
+    back = reverse("mirror_sweeps", args=[mirror.name])
+    return answered(request, partial(sweep_now, actor=request.user, mirror=mirror), message, back)
 
 
 @require_POST

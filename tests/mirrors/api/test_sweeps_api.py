@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from console.jobs.listing import duty_retry
 from core.notifications.kinds import AlertKind
 from core.sweeping import Candidate
 from db import clock
+from jobs.models import Duty
 from mirrors.models import Mirror, Sweep
 from mirrors.services.sweeps import lists
+from mirrors.transitions.duties import follow_collection
 from notifications.conditions import observe
 from rbac.models import User
 from tests.api import MIRRORS, Api
@@ -173,6 +176,40 @@ def test_commands_list_show_and_decide(owner: User, waiting: Sweep, terminal_of:
     done = terminal("mirror", "approve", "lake-eu", str(waiting.pk))
     assert done.exit_code == 0 and "deleting" in done.stdout
     assert terminal("mirror", "reject", "lake-eu", str(waiting.pk)).exit_code == 5
+
+
+def test_a_sweep_is_asked_for_by_call_page_and_command(
+    lm: Deployment, owner: User, olga: Client, terminal_of: Callable[[User], Terminal]
+) -> None:
+    Mirror.objects.update(object_replication="managed", follow_gc=True, state="active")
+
+    def asked() -> bool:
+        was = Mirror.objects.get().sweep_asked
+        Mirror.objects.update(sweep_asked=False)
+        return was
+
+    status, told = Api(owner).call("POST", f"{MIRROR}/sweeps")
+    assert (status, asked()) == (202, True) and "looking through s3://dst/lake now" in told["message"]
+    assert "Sweep now" in text(olga.get("/mirrors/lake-eu/sweeps/"))
+    answer = olga.post("/mirrors/lake-eu/sweeps/now/", follow=True)
+    assert "is looked through now" in text(answer) and asked()
+    done = terminal_of(owner)("mirror", "sweep-now", "lake-eu")
+    assert (done.exit_code, asked()) == (0, True)
+
+
+def test_one_that_is_not_through_is_a_conflict(waiting: Sweep, owner: User, olga: Client, tom: Client) -> None:
+    status, told = Api(owner).call("POST", f"{MIRROR}/sweeps")
+    assert (status, "not through yet: waiting for approval" in told["message"]) == (409, True)
+    assert "Sweep now" not in text(olga.get("/mirrors/lake-eu/sweeps/"))
+    assert tom.post("/mirrors/lake-eu/sweeps/now/").status_code == 403
+
+
+def test_run_now_of_its_task_is_a_sweep_too(lm: Deployment, owner: User, olga: Client) -> None:
+    mirror = Mirror.objects.get()
+    Mirror.objects.update(object_replication="managed", follow_gc=True, state="active")
+    follow_collection(Mirror.objects.get())
+    duty_retry(actor=owner, duty=Duty.objects.get(kind="sweep", subject=mirror.pk))
+    assert Mirror.objects.get().sweep_asked
 
 
 def test_what_waits_and_what_is_frozen_open_alerts(waiting: Sweep) -> None:
