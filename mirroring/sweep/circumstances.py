@@ -10,6 +10,8 @@ import logging
 from datetime import timedelta
 from typing import NoReturn
 
+from django.db.models import Exists, OuterRef
+
 from core.errors import Conflict
 from core.listing import all_pages
 from core.sweeping import METADATA, NothingGoes
@@ -42,6 +44,7 @@ def require_certain(mirror: Mirror) -> None:
     require_source(mirror)
     require_alone(mirror)
     require_committed(mirror)
+    require_recorded(mirror)
 
 
 def require_source(mirror: Mirror) -> None:
@@ -92,6 +95,16 @@ def _tell_shared(mirror: Mirror, whose: str) -> NoReturn:
     raise NothingGoes(
         f"{mirror.storage_namespace} is not this mirror's alone: another mirror, repository or export lies there too"
     )
+
+
+def require_recorded(mirror: Mirror) -> None:
+    """The books know what the mirror's own branches lead to: not so after a rebuild, or an adoption, until the source's
+    log was read. All of their history is kept, and nobody knows it before."""
+    known = mirror.commits.filter(commit__sha=OuterRef("head"))
+    unknown = mirror.branches.filter(~Exists(known), stray=False, misplaced=False).exclude(head="")
+    name = unknown.order_by("name").values_list("name", flat=True).first()
+    if name is not None:
+        raise NothingGoes(f"the history of the branch {name} at the mirror is not recorded yet")
 
 
 def require_committed(mirror: Mirror, *, afresh: bool = True) -> None:

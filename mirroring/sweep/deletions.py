@@ -23,7 +23,14 @@ from db import clock
 from db.chunks import chunks
 from deployment.wiring import sweep_jobs
 from jobs.lease import Lease
-from mirroring.sweep.circumstances import pins_of, require_alone, require_committed, require_shown, require_source
+from mirroring.sweep.circumstances import (
+    pins_of,
+    require_alone,
+    require_committed,
+    require_recorded,
+    require_shown,
+    require_source,
+)
 from mirroring.sweep.deletion_mark import STEP, leave_mark, newer_mark
 from mirroring.sweep.kept_commits import Kept, kept_in_books, metaranges_of, named_now
 from mirroring.sweep.kept_ranges import ranges_of
@@ -97,6 +104,7 @@ def _slice(mirror: Mirror, sweep: Sweep, lease: Lease) -> bool:
     require_source(mirror)
     require_alone(mirror)
     require_committed(mirror, afresh=False)
+    require_recorded(mirror)
     todo = lists.read_due(mirror, sweep)
     kept = lists.read_kept(mirror, sweep)
     resolved = _keep_what_came(mirror, sweep, kept, {one.address for one in todo}, lease)

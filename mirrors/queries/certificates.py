@@ -30,6 +30,7 @@ from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.source_moves import FirstSync
+from core.sweeping import MOST_MOST, USUAL_MOST, USUAL_PERCENT
 from core.text.json_fields import (
     choice_of,
     field_of,
@@ -71,6 +72,9 @@ _NEWER_SETTINGS = {
     "copy_objects_per_second": None,
     "branch_priority": [],
     "hold": [],
+    "follow_gc": False,
+    "delete_percent": USUAL_PERCENT,
+    "delete_most": USUAL_MOST,
     "labels": {},
 }
 """Those that descriptors of earlier versions don't have, as they were then."""
@@ -107,6 +111,9 @@ class Descriptor:
     copy_objects_per_second: int | None
     branch_priority: list[str]
     hold: list[dict[str, Any]]
+    follow_gc: bool
+    delete_percent: int
+    delete_most: int
     labels: Mapping[str, str]
 
 
@@ -141,6 +148,9 @@ def describe(mirror: Mirror) -> Descriptor:
         copy_objects_per_second=mirror.copy_objects_per_second,
         branch_priority=mirror.branch_priority,
         hold=mirror.hold,
+        follow_gc=mirror.follow_gc,
+        delete_percent=mirror.delete_percent,
+        delete_most=mirror.delete_most,
         labels=mirror.labels,
     )
 
@@ -179,6 +189,9 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
             "copy_objects_per_second": descriptor.copy_objects_per_second,
             "branch_priority": descriptor.branch_priority,
             "hold": descriptor.hold,
+            "follow_gc": descriptor.follow_gc,
+            "delete_percent": descriptor.delete_percent,
+            "delete_most": descriptor.delete_most,
             **({"labels": descriptor.labels} if descriptor.labels else {}),
             **_said_of(descriptor.pause),
         },
@@ -221,7 +234,18 @@ def parse_descriptor(data: bytes) -> Descriptor:
         branch_priority=texts_of(settings, "branch_priority", 256),
         hold=parse_policies(field_of(settings, "hold", list)),
         labels=labels.of(field_of(settings, "labels", dict)),
+        **_deletions(settings),
     )
+
+
+def _deletions(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Only what says so in so many words has anything deleted; and not where the stores copy the objects."""
+    managed = settings["object_replication"] == ObjectReplication.MANAGED
+    return {
+        "follow_gc": settings["follow_gc"] is True and managed,
+        "delete_percent": number_within(settings, "delete_percent", 0, 100),
+        "delete_most": number_within(settings, "delete_most", 0, MOST_MOST),
+    }
 
 
 def _said_of(pause: pauses.Pause | None) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def _check_books(descriptor: Descriptor) -> None:
 
 
 def _copying_and_labels(descriptor: Descriptor) -> dict[str, Any]:
-    """How its objects are brought, which merges wait for that, and its labels."""
+    """How its objects are brought, and deleted, which merges wait for that, and its labels."""
     return {
         "object_replication": descriptor.object_replication,
         "copying_paused": descriptor.copying_paused,
@@ -206,6 +206,9 @@ def _copying_and_labels(descriptor: Descriptor) -> dict[str, Any]:
         "copy_objects_per_second": descriptor.copy_objects_per_second,
         "branch_priority": list(descriptor.branch_priority),
         "hold": descriptor.hold,
+        "follow_gc": descriptor.follow_gc,
+        "delete_percent": descriptor.delete_percent,
+        "delete_most": descriptor.delete_most,
         "held_since": clock.now() if descriptor.hold else None,
     }
 
