@@ -13,11 +13,10 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from adapters.s3.fast_store import FastObjectStore
-from adapters.s3.multipart import Layout, Part, Uploads
-from adapters.s3.originals import Original, md5_of, original_of, telling
+from adapters.s3.multipart import Layout, Part, Sent, Uploads
+from adapters.s3.originals import Original, expected_md5, md5_header, md5_of, original_of, telling
 from adapters.s3.part_hashes import PartHashes
 from adapters.s3.store import split_uri, stored
 from adapters.s3.writes import Writer, copy_source, parsed, text_of
@@ -48,15 +47,6 @@ LEAST_PIECE = 1 << 20
 """Under a limit bytes are read in pieces, so that they pass evenly."""
 TRIES = 5
 log = logging.getLogger(__name__)
-
-
-class Sent(NamedTuple):
-    """An object as it was sent, and in which parts; those that were `compared` have the MD5 of what was read."""
-
-    info: ObjectInfo
-    layout: Layout
-    parts: dict[int, Part]
-    compared: set[int]
 
 
 class Mover:
@@ -188,14 +178,21 @@ class Mover:
             return self._written(uri, self._paced(source, original, (0, size)), original)
 
     def _written(self, uri: str, data: bytes, original: Original) -> ObjectInfo:
-        digest = md5_of(data)
-        if is_md5(original.info) and digest != original.info.etag:
-            wrong = f"{self._source.where} returned bytes with the MD5 {digest} for {original.info.key}"
-            raise Unbrought(Side.SOURCE, RemoteFailure(f"{wrong}, whose ETag is {original.info.etag}"))
-        with telling(Side.DESTINATION):
-            answer = self._writer.write("PUT", uri, original.headers, data)
+        """The store compares what it gets of a large object with the MD5 that the source tells: here it is hashed only
+        where something is wrong, to say whose bytes they are."""
+        compared = is_md5(original.info) and len(data) > PUT_WHOLE
+        digest = original.info.etag if compared else expected_md5(self._source.where, data, original)
+        headers = {**original.headers, "content-md5": md5_header(digest)} if compared else original.headers
+        try:
+            with telling(Side.DESTINATION):
+                answer = self._writer.write("PUT", uri, headers, data)
+        except Unbrought:
+            expected_md5(self._source.where, data, original)
+            raise
         told = {name.lower(): value for name, value in answer.headers.items()} | {"content-length": str(len(data))}
         info = stored(split_uri(uri)[1], told)
+        if compared and info.etag != digest:
+            digest = expected_md5(self._source.where, data, original)
         if is_md5(info) and info.etag != digest:
             told_of = f"{self._store.where} stored {uri} with the ETag {info.etag}"
             raise Unbrought(Side.DESTINATION, RemoteFailure(f"{told_of}, but what was sent has the MD5 {digest}"))

@@ -22,6 +22,7 @@ from xml.sax.saxutils import escape
 from adapters.s3.store import split_uri
 from adapters.s3.writes import COPY_SECONDS, Writer, all_of, copy_source, parsed, plain_tag, text_of
 from core.errors import LakeMirrorError, NotFound, RemoteFailure
+from core.types import ObjectInfo
 
 MOST_PARTS = 9_000
 PART_SECONDS = 300.0
@@ -69,6 +70,15 @@ class Layout:
         """Could this be a part of it?"""
         start, stop = self.span(number)
         return number <= self.count and size == stop - start
+
+
+class Sent(NamedTuple):
+    """An object as it was sent, and in which parts; those that were `compared` have the MD5 of what was read."""
+
+    info: ObjectInfo
+    layout: Layout
+    parts: dict[int, Part]
+    compared: set[int]
 
 
 class Uploads:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import urllib3
 from adapters.s3.store import split_uri, stored
 from core.bringing import Side, Unbrought
 from core.errors import LakeMirrorError, RemoteFailure
+from core.mirroring.object_check import is_md5
 from core.proof_of_parts import PROOF_HEADER
 from core.types import ObjectInfo
 
@@ -48,6 +50,20 @@ def original_of(source: str, answer: urllib3.BaseHTTPResponse, etag: str = "") -
 
 def md5_of(data: bytes) -> str:
     return md5(data, usedforsecurity=False).hexdigest()
+
+
+def expected_md5(where: str, data: bytes, original: Original) -> str:
+    """The MD5 of bytes that were read; Unbrought where it is not the one that the source tells."""
+    digest = md5_of(data)
+    if is_md5(original.info) and digest != original.info.etag:
+        wrong = f"{where} returned bytes with the MD5 {digest} for {original.info.key}"
+        raise Unbrought(Side.SOURCE, RemoteFailure(f"{wrong}, whose ETag is {original.info.etag}"))
+    return digest
+
+
+def md5_header(digest: str) -> str:
+    """What Content-MD5 says."""
+    return b64encode(bytes.fromhex(digest)).decode()
 
 
 def _as_sent(value: str) -> str:

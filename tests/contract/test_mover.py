@@ -3,6 +3,7 @@ names one with its keys (`http://key:secret@127.0.0.1:7480`)."""
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import os
@@ -21,8 +22,9 @@ from adapters.s3 import mover
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.mover import Mover
 from adapters.s3.multipart import Uploads
+from adapters.s3.store import NO_HEADERS
 from core.bringing import Side, Unbrought
-from core.errors import Archived, NoBucket, NotFound, RemoteFailure
+from core.errors import Archived, Invalid, NoBucket, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
 from core.mirroring.content_proof import UPLOAD_MARKS
 from core.mirroring.object_check import Depth, Note, judge_object, note_object, plain_etag
@@ -418,6 +420,61 @@ def test_bytes_that_are_not_the_sources_are_not_written(place: Place) -> None:
         place.bring("torn", 11)
     assert isinstance(caught.value.error, RemoteFailure)
     assert "Contents" not in place.client.list_objects_v2(Bucket=place.mirror, Prefix="torn")
+
+
+@pytest.fixture
+def large(place: Place) -> Iterator[bytes]:
+    """A large object of the source in one piece, under the key `large`."""
+    data = bytes(range(256)) * 64
+    place.put("large", data)
+    with mock.patch.object(mover, "PUT_WHOLE", 1000):
+        yield data
+    for bucket in (place.source, place.mirror):
+        place.client.delete_object(Bucket=bucket, Key="large")
+
+
+def headers_sent(place: Place, **patches: Any) -> list[dict[str, str]]:
+    """What the writes of `large` said, in bringing it; `answer` is put in the place of the first one's."""
+    said: list[dict[str, str]] = []
+    send = FastObjectStore.send
+
+    def noted(store: Any, method: str, url: str, doing: str, headers: Any = NO_HEADERS, *args: Any, **more: Any) -> Any:
+        if method == "PUT":
+            said.append({name.lower(): value for name, value in headers.items()})
+            if "answer" in patches:
+                raise patches["answer"]
+        return send(store, method, url, doing, headers, *args, **more)
+
+    with mock.patch.object(FastObjectStore, "send", noted):
+        place.bring("large", 16384)
+    return said
+
+
+def test_a_large_object_goes_with_the_md5_of_the_source_and_is_not_hashed_here(place: Place, large: bytes) -> None:
+    with mock.patch("adapters.s3.originals.md5_of", side_effect=AssertionError("hashed")):
+        [said] = headers_sent(place)
+    assert base64.b64decode(said["content-md5"]).hex() == hashlib.md5(large).hexdigest()
+    assert place.bytes_there("large") == large
+
+
+def test_of_a_large_object_whose_bytes_are_refused_it_is_said_whose_fault_that_is(place: Place, large: bytes) -> None:
+    refused = Invalid("the Content-MD5 you specified did not match")
+    with pytest.raises(Unbrought) as caught:
+        headers_sent(place, answer=refused)
+    assert (caught.value.side, caught.value.error) == (Side.DESTINATION, refused)
+    wrong = mock.patch.object(FastObjectStore, "read", return_value=large[::-1])
+    with wrong, pytest.raises(Unbrought) as caught:
+        headers_sent(place, answer=refused)
+    assert caught.value.side is Side.SOURCE
+    assert "returned bytes with the MD5" in str(caught.value)
+
+
+def test_a_store_that_takes_other_bytes_of_a_large_object_all_the_same_is_found_out(place: Place, large: bytes) -> None:
+    if REAL:
+        pytest.skip("real stores refuse them")
+    with mock.patch.object(FastObjectStore, "read", return_value=large[::-1]), pytest.raises(Unbrought) as caught:
+        place.bring("large", 16384)
+    assert caught.value.side is Side.SOURCE
 
 
 def test_nothing_begins_after_the_deadline(place: Place) -> None:

@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--objects", type=int, default=100_000)
     parser.add_argument("--commits", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kill-every", type=float, default=10.0, metavar="SECONDS", help="on the average")
+    parser.add_argument("--kill-every", type=float, default=40.0, metavar="SECONDS", help="on the average")
     parser.add_argument("--minutes", type=float, default=45.0, help="the longest that the copy may take")
     told = parser.parse_args(arguments)
     if missing := missing_binaries():
