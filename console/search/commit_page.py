@@ -16,6 +16,7 @@ from core.errors import NotFound
 from core.text.phrases import Phrase, count, sentence
 from db import clock
 from mirrors.models import Commit, Mirror
+from mirrors.status.root_causes import outages_in
 from mirrors.views.tabs import may_see
 from web.pages import whole_or_part
 
@@ -43,6 +44,7 @@ def commit_page(request: HttpRequest, commit: str) -> HttpResponse:
         "made_at": datetime.fromtimestamp(row.creation_date, UTC) if row else None,
         "places": places,
         "told": told_of(places),
+        "outages": outages_in({row.place.region for row in places}, now),
         "exports": exports_summary.exports_of_commit(request.user, sha),
         "now": now,
         "active": any(place.place.readable.answer is not True for place in places),

@@ -79,17 +79,21 @@ def is_outage(since: datetime | None, now: datetime) -> bool:
     return since is not None and now - since >= OUTAGE_AFTER
 
 
-def outage_phrase(outage: Outage, depending: int, now: datetime) -> Phrase:
-    """One sentence: what, where, for how long, and how many mirrors depend on it."""
+def outage_clause(outage: Outage, now: datetime) -> Phrase:
+    """What, where and for how long, without an end: "the lakeFS of eu-west-1 has not answered for 14 min"."""
     told = {
         OutageKind.UNREACHABLE: " has not answered for ",
         OutageKind.FAILING: " has answered with errors for ",
         OutageKind.REFUSED: " has refused our access key for ",
     }
-    subject = say(outage.service.word, " of ", name(outage.region))
     lasting = in_words((now - outage.since).total_seconds())
+    return say(outage.service.word, " of ", name(outage.region), told[outage.kind], lasting)
+
+
+def outage_phrase(outage: Outage, depending: int, now: datetime) -> Phrase:
+    """One sentence: what, where, for how long, and how many mirrors depend on it."""
     mirrors = f": {count(depending, 'mirror depends', 'mirrors depend')} on it" if depending else ""
-    return sentence(subject, told[outage.kind], lasting, mirrors)
+    return sentence(outage_clause(outage, now), mirrors)
 
 
 def outage_remedy(outage: Outage) -> str:

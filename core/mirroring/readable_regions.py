@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from core.installations.outages import Outage, outage_clause
 from core.mirroring.facts import CommitFacts
 from core.mirroring.judgement import Judgement, Obstacle
+from core.mirroring.rpo import in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,19 @@ def at_mirror(commit: CommitFacts | None, judgement: Judgement, *, state: str) -
         return _not_proven(commit, judgement)
     times = [time for time in (commit.recorded_at, commit.validated_at) if time]
     return Readable(True, since=commit.promoted_at or commit.superseded_at or max(times, default=None))
+
+
+def as_seen(
+    readable: Readable, *, outage: Outage | None, stale: bool, as_of: datetime | None, now: datetime
+) -> Readable:
+    """The same where the region does not answer, or nobody has looked for too long: what was found there `as_of` then
+    says nothing about now. What was missing can't be read either way."""
+    if not readable.answer or not (outage or stale):
+        return readable
+    ago = f"{in_words((now - as_of).total_seconds())} ago" if as_of else "when it was last checked"
+    if outage:
+        return Readable(None, f"{outage_clause(outage, now)}; it was complete there {ago}")
+    return Readable(None, f"it was complete there {ago}, and nobody has checked since")
 
 
 def _not_proven(commit: CommitFacts, judgement: Judgement) -> Readable:

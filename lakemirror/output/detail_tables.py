@@ -55,7 +55,16 @@ def commit_detail(commit: dict[str, Any], mirror: str) -> RenderableType:
     if commit["detail"]:
         about.append(("Detail", commit["detail"]))
     head = Text.assemble(commit["id"], ": ", _stage(commit))
-    return Group(head, "", facts(about), *_missing(commit, mirror), "", line(f"As of {clock(commit['as_of'])} UTC"))
+    as_of = line(f"As of {clock(commit['as_of'])} UTC")
+    return Group(head, *_outages(commit), "", facts(about), *_missing(commit, mirror), "", as_of)
+
+
+def _outages(commit: dict[str, Any]) -> list[RenderableType]:
+    """Regions that do not answer now. An older server names none."""
+    return [
+        line(f"{outage['reason']} What is said of {outage['region']} may be out of date.")
+        for outage in commit.get("outages", ())
+    ]
 
 
 def _missing(commit: dict[str, Any], mirror: str) -> list[RenderableType]:

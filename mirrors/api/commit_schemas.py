@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from mirrors.api.schemas import ThingAnswer
+from mirrors.api.schemas import RegionOutageAnswer, ThingAnswer
 from mirrors.status.commit_json import STAGES
 from web.schemas import many_texts, number_or_null, text_or_null, time_or_null
 
@@ -72,6 +72,9 @@ class CommitDetailAnswer(CommitAnswer):
     coverage = CoverageAnswer(allow_null=True)
     blockers_total = serializers.IntegerField()
     blockers = ThingAnswer(many=True)
+    outages = RegionOutageAnswer(
+        many=True, help_text="in its region and in its source's: the answer may be out of date"
+    )
     as_of = serializers.DateTimeField()
 
 

@@ -24,6 +24,7 @@ from mirrors.queries.missing import commit_facts
 from mirrors.queries.proof_facts import is_at_its_store, judge, row_of
 from mirrors.status.commit_json import STAGES, commit_json, commits_of, commits_of_branch, coverage_json, facts_of
 from mirrors.status.mirror import branch_json, mirror_statuses, thing_json
+from mirrors.status.outages import outage_json, outages_by_mirror
 from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, one_of, page_of
 from web.schemas import page_answer
@@ -97,6 +98,7 @@ class CommitDetail(APIView):
             "promotable": judge(mirror, row_of(mirror, commit_row.sha)).allowed,
             "blockers_total": facts.lacking,
             "blockers": [thing_json(thing) for thing in facts.things],
+            "outages": [outage_json(outage, now) for outage in outages_by_mirror([mirror], now).get(mirror.pk, ())],
             "as_of": rfc3339(now),
         }
         return Response(commit_json(commit_row, facts) | more)

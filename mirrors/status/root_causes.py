@@ -3,7 +3,7 @@ by each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -60,6 +60,11 @@ def untold_outages(reading: MirrorStatus) -> list[RootCause]:
     """Outages in the regions of a mirror of which its own sentence says nothing."""
     causes = [_of_outage(outage, [], reading.as_of) for outage in reading.outages]
     return [cause for cause in causes if str(cause.told) not in reading.sentence]
+
+
+def outages_in(regions: Collection[str], now: datetime) -> list[RootCause]:
+    """Outages in some regions, for a page that speaks of what is there."""
+    return [_of_outage(outage, [], now) for outage in contact.outages(now) if outage.region in regions]
 
 
 def _of_outage(outage: Outage, readings: Sequence[MirrorStatus], now: datetime) -> RootCause:

@@ -26,6 +26,7 @@ from mirrors.status.commit import certificate_of, ladder_rows, read_commit
 from mirrors.status.commit_json import STAGES, commits_of, commits_of_branch
 from mirrors.status.mirror import mirror_statuses
 from mirrors.status.readable_regions import places_of
+from mirrors.status.root_causes import outages_in
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_change, may_operate, may_see, show_tab
 from web.pages import Rows, page_of_rows, whole_or_part, with_query
 
@@ -85,6 +86,7 @@ def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
         "digest": certificate.digest() if certificate else "",
         "unproven": unproven,
         "places": places,
+        "outages": outages_in({mirror.source.region, mirror.region, *(place.region for place in places)}, now),
         "may_operate": may_operate(request, mirror),
         "waivable": may_change(request, mirror) and is_waivable(mirror, reading.facts),
         "waiver": json.dumps({"commits": [sha], "reason": "…"}, ensure_ascii=False),

@@ -20,7 +20,7 @@ from mirrors.queries.missing import blockers_of
 from mirrors.services.waiver_impact import object_impact
 from mirrors.services.waivers import waivable_objects, waiver_give
 from mirrors.views.forms import ObjectWaiverForm
-from mirrors.views.tabs import SECTION, find_visible, may_change, may_operate, may_see
+from mirrors.views.tabs import SECTION, find_visible, may_change, may_operate, may_see, outages_of
 from rbac import services as rbac
 from web.errors import status_of
 
@@ -79,9 +79,10 @@ def _context(
     waived: WaivedObject | None,
     form: ObjectWaiverForm,
 ) -> dict[str, object]:
-    impact = object_impact(mirror, {thing.holder_id for thing in things})
+    impact, now = object_impact(mirror, {thing.holder_id for thing in things}), clock.now()
     return SECTION | {
         "mirror": mirror,
+        "outages": outages_of(mirror, now),
         "address": address,
         "thing": things[0] if things else None,
         "path": things[0].path if things else waived.path if waived else "",
@@ -94,7 +95,7 @@ def _context(
         "may_change": may_change(request, mirror),
         "may_operate": may_operate(request, mirror),
         "body": json.dumps({"objects": [address], "reason": "…"}, ensure_ascii=False),
-        "now": clock.now(),
+        "now": now,
     }
 
 

@@ -16,7 +16,7 @@ from mirrors.models import Commit
 from mirrors.queries.find_commit import find_commit
 from mirrors.services.copy_commands import copy_commands
 from mirrors.services.repair import Repaired, commit_repair, offer_of, repair_plan
-from mirrors.views.tabs import SECTION, carry_out, find_visible, may_operate, may_see
+from mirrors.views.tabs import SECTION, carry_out, find_visible, may_operate, may_see, outages_of
 
 
 @never_cache
@@ -29,15 +29,17 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
     if request.method == "POST":
         repair = partial(commit_repair, actor=request.user, mirror=mirror, commit=commit_row)
         return carry_out(request, mirror, repair, partial(_message, commit_row))
+    now = clock.now()
     context = SECTION | {
         "mirror": mirror,
+        "outages": outages_of(mirror, now),
         "commit": commit_row,
         "plan": repair_plan(mirror, commit_row),
         "offer": offer_of(mirror, commit_row),
         "commands": copy_commands(mirror, commit_row.sha),
         "may_operate": may_operate(request, mirror),
         "commit_url": reverse("mirror_commit", args=[mirror.name, commit_row.sha]),
-        "now": clock.now(),
+        "now": now,
     }
     template = "mirrors/_repair_plan.html" if request.htmx.target == "plan" else "mirrors/repair.html"
     return render(request, template, context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import wraps
 from typing import Any
 
@@ -18,7 +19,7 @@ from mirrors.services.rights import require_sight, require_sight_of
 from mirrors.status.incidents import trouble_of
 from mirrors.status.mirror import MirrorStatus
 from mirrors.status.replication import replicating
-from mirrors.status.root_causes import untold_outages
+from mirrors.status.root_causes import RootCause, outages_in, untold_outages
 from rbac import services as rbac
 from rbac.signin.views import View
 from web.pages import answered, whole_or_part
@@ -57,6 +58,11 @@ def find_visible(request: HttpRequest, name: str) -> Mirror:
     if mirror is None:
         raise Http404(f"no mirror {name}")
     return mirror
+
+
+def outages_of(mirror: Mirror, now: datetime) -> list[RootCause]:
+    """Those in the two regions of a mirror, as a page below its own tells of them."""
+    return outages_in((mirror.source.region, mirror.region), now)
 
 
 def may_change(request: HttpRequest, mirror: Mirror) -> bool:

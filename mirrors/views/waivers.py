@@ -24,7 +24,7 @@ from mirrors.queries.find_commit import find_commit
 from mirrors.services.waiver_impact import waiver_impact
 from mirrors.services.waivers import check_waivable, find_waiver, waiver_give, waiver_withdraw
 from mirrors.views.forms import WaiverForm
-from mirrors.views.tabs import SECTION, carry_out, find_visible, may_change, may_see
+from mirrors.views.tabs import SECTION, carry_out, find_visible, may_change, may_see, outages_of
 from rbac import services as rbac
 from web.errors import status_of
 from web.pages import page_of_rows, with_query
@@ -56,13 +56,15 @@ def commit_waive(request: HttpRequest, name: str, commit: str) -> HttpResponse:
 
 
 def _show(request: HttpRequest, mirror: Mirror, commit: Commit, form: WaiverForm, status: int) -> HttpResponse:
+    now = clock.now()
     context = SECTION | {
         "mirror": mirror,
+        "outages": outages_of(mirror, now),
         "commit": commit,
         "form": form,
         "impact": waiver_impact(mirror, commit),
         "refused": _why_not(mirror, commit),
-        "now": clock.now(),
+        "now": now,
     }
     return render(request, "mirrors/waive.html", context, status=status)
 
@@ -85,13 +87,15 @@ def waiver_list(request: HttpRequest, name: str) -> HttpResponse:
     page = page_of_rows(
         request, mirror.waivers.annotate(number=Count("commits")).prefetch_related("objects_waived"), "pk", newest=True
     )
+    now = clock.now()
     context = SECTION | {
         "mirror": mirror,
+        "outages": outages_of(mirror, now),
         "page": page,
         "rows": _with_commits(page.rows),
         "first_page": with_query(request),
         "may_change": may_change(request, mirror),
-        "now": clock.now(),
+        "now": now,
     }
     return render(request, "mirrors/waivers.html", context)
 

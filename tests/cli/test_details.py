@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 
+from installations.models import Contact
 from mirrors.models import Blocker, Commit, Mirror, MirrorBranch, MirrorCommit, Run, Waiver
 from rbac.models import User
 from tests.cli.speaking import API, StandIn, Terminal
@@ -57,6 +58,15 @@ def test_a_commit_is_shown_with_its_steps_and_what_it_lacks(olgas: Terminal, com
     assert "object orders/day=2026-11-20/part-00017.parquet 19.2 MB missing" in told, told
     assert f"Everything that keeps it back: lakemirror mirror blockers analytics-eu --commit {sha[:8]}" in told
     assert olgas.json("mirror", "commit", "analytics-eu", sha)["blockers_total"] == 3
+
+
+def test_a_commit_is_shown_with_the_regions_that_do_not_answer(olgas: Terminal, company: Any) -> None:
+    now = datetime.now(UTC)
+    failing = {"asked_at": now, "failing_since": now - timedelta(seconds=48), "kind": "unreachable"}
+    Contact.objects.update_or_create(region="us-east-1", service="lakefs", defaults=failing)
+    told = said(olgas("mirror", "commit", "analytics-eu", sha_of("first load"), "--repository", "analytics"))
+    assert "The lakeFS of us-east-1 has not answered for" in told
+    assert "What is said of us-east-1 may be out of date." in told
 
 
 def test_runs_are_listed(olgas: Terminal, company: Any) -> None:
