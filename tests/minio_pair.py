@@ -84,6 +84,15 @@ class Minio:
             raise AssertionError(f"{method} {path}: {answer.status_code} {answer.text}")
         return answer
 
+    def user(self, name: str, secret: str, policy: dict[str, Any]) -> None:
+        """A user with this one policy."""
+        admin = "/minio/admin/v3"
+        told = {"secretKey": secret, "status": "enabled"}
+        self.ask("PUT", f"{admin}/add-user?accessKey={name}", _encrypted(json.dumps(told).encode()))
+        self.ask("PUT", f"{admin}/add-canned-policy?name={name}", json.dumps(policy).encode())
+        of_user = f"policyName={name}&userOrGroup={name}&isGroup=false"
+        self.ask("PUT", f"{admin}/set-user-or-group-policy?{of_user}")
+
     def replicate_to(self, other: Minio, bucket: str, target: str) -> str:
         """Tell it of a remote target; gives the ARN that rules name it by."""
         told = {

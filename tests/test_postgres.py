@@ -17,6 +17,8 @@ MODULES = (
     "mirroring/test_loops.py",
     "mirroring/test_promise_database.py",
     "mirroring/test_sensor.py",
+    "mirroring/test_sweeps.py",
+    "mirroring/test_sweeps_after_rebuild.py",
     "mirrors/services/test_rebuild.py",
     "mirrors/status/test_readings.py",
     "mirrors/transitions/test_many_blockers.py",

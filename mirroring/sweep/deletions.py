@@ -72,7 +72,7 @@ def delete_due(mirror: Mirror, lease: Lease) -> bool:
     except (Fenced, Stopped):
         raise
     except LakeMirrorError as error:
-        _freeze(now, sweep, error.message, lease)
+        _freeze(now, sweep, str(error), lease)
         return False
 
 

@@ -89,7 +89,7 @@ def _try(mirror: Mirror, last: Sweep | None, lease: Lease) -> DutyOutcome:
     except (Fenced, Stopped):
         raise
     except LakeMirrorError as error:
-        return _freeze(mirror, row or last, error.message, lease)
+        return _freeze(mirror, row or last, str(error), lease)
 
 
 def _begin(mirror: Mirror, lease: Lease) -> Sweep:
