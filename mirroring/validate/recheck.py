@@ -37,6 +37,7 @@ from mirrors.queries.metaranges import METADATA_PREFIX, read_afresh
 from mirrors.transitions.blockers import LOOKED_FOR, note_problems
 from mirrors.transitions.doubt import doubt_ranges
 from mirrors.transitions.range_states import ask_anew, reopen, settle_ranges
+from mirrors.transitions.seen_missing import verify_at_others
 from mirrors.transitions.validity import locked_mirror
 
 log = logging.getLogger("lakemirror.rechecks")
@@ -85,7 +86,16 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
         if mirror.brings:
             holders |= _have_brought(mirror, [p for p in problems if not waived.accept(p)], damaged)
         reopen(mirror, holders)
+    _warn_others(mirror, rows, problems)
     return Relook(arrived=len(arrived), failed=failed[0] if failed else None)
+
+
+def _warn_others(mirror: Mirror, rows: Sequence[Blocker], problems: Sequence[Problem]) -> None:
+    """What is found to be gone at the source now may be gone at its other mirrors, too."""
+    known = {(row.holder_id, row.key) for row in rows if row.gone_at_source}
+    lost = [p for p in problems if p.gone_at_source and p.kind == Blocker.Kind.OBJECT]
+    if suspects := [p.suspect for p in lost if (p.holder_id, p.key) not in known]:
+        verify_at_others(mirror, suspects)
 
 
 def _have_brought(mirror: Mirror, problems: Sequence[Problem], damaged: Collection[str]) -> set[str]:

@@ -205,3 +205,39 @@ def test_104_a_chain_that_is_inferred_later_is_looked_at_although_heads_alone_ar
     change(first_sync="inferred")
     lm.work(6)
     assert lm.head() == first
+
+
+def test_242_what_is_gone_at_the_source_too_is_verified_at_its_other_mirrors_at_once(lm: Deployment) -> None:
+    first = lm.lake.commit(files={"x": b"1"})
+    lm.arrive()
+    lm.work(2)
+    other = copy_of_the_mirror("lake-ap", "ap-southeast-2")
+    before = other.coverage.get().verify_at
+    assert before is not None and before > datetime.now(UTC) + timedelta(days=1)
+    lose(lm, first, "x")
+    age(first, lm=lm)
+    other.coverage.update(verify_at=before)
+    lm.work(2)
+    assert Blocker.objects.get(path="x").reason == "missing"
+    assert other.coverage.get().verify_at == before, "the source has it"
+    del lm.us_store.objects[f"s3://src/lake/{lm.lake.address_of(first, 'x')}"]
+    lm.work(3)
+    assert Blocker.objects.get(path="x").gone_at_source
+    found = other.coverage.get()
+    assert found.verify_at is not None and found.verify_at <= datetime.now(UTC)
+    assert found.state == "complete", "until it is looked for it stays proven"
+    other.coverage.update(verify_at=before)
+    lm.work(3)
+    assert other.coverage.get().verify_at == before, "told once"
+
+
+def copy_of_the_mirror(name: str, region: str) -> Mirror:
+    """Another mirror of the same source, of which the same was proven; it has no duties."""
+    made = Mirror.objects.get()
+    covered = list(made.coverage.all())
+    made.pk, made.name, made.region, made.storage_namespace = None, name, region, f"s3://{region}/lake"
+    made.save(force_insert=True)
+    for row in covered:
+        row.pk, row.mirror = None, made
+        row.save(force_insert=True)
+    return made

@@ -15,6 +15,7 @@ from core.access.mirror_rights import READ
 from core.access.policies import namespace_arn, object_arn, repository_arn
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
 from core.locating import USUAL_SECONDS, Located, Tried, check_question, turn_of
+from core.mirroring.doubt import Suspect, address_crc
 from core.text.phrases import SHORT_ID
 from deployment import config
 from deployment.wiring import clients, region_settings
@@ -23,6 +24,7 @@ from mirrors.models import Mirror, Repository
 from mirrors.services.locate.entries import Holder, Named, named_at
 from mirrors.services.locate.places import Place, Seen, looked_at, places_of
 from mirrors.services.locate.refs import Resolved, heads_named, resolve
+from mirrors.transitions.seen_missing import doubt_seen
 from rbac import services as rbac
 
 
@@ -110,6 +112,7 @@ def _read_at(wanted: Wanted, actor: Any, prefer: str, seconds: int) -> Located:
     covered, home = {place.region for place in places if place.covered}, config.current().region
     places.sort(key=lambda place: turn_of(place.region, prefer=prefer, home=home, covered=covered))
     seen = looked_at(places, wanted.named)
+    _heed(wanted, places, seen)
     away = wanted.resolved.away
     tried = [Tried(wanted.source.region, f"its lakeFS can't be asked: {away}")] if away else []
     for place, one in zip(places, seen, strict=True):
@@ -121,6 +124,15 @@ def _read_at(wanted: Wanted, actor: Any, prefer: str, seconds: int) -> Located:
         except LakeMirrorError as error:
             tried.append(Tried(place.region, str(error)))
     raise _why_not(wanted, places, seen, tried)
+
+
+def _heed(wanted: Wanted, places: Sequence[Place], seen: Sequence[Seen]) -> None:
+    """A mirror that counts an object as arrived, and whose store says otherwise now, has it checked before anything
+    moves to what may name it."""
+    suspect = Suspect(wanted.path.encode(), address_crc(wanted.named.address))
+    for place, one in zip(places, seen, strict=True):
+        if one.wrong and place.mirror:
+            doubt_seen(place.mirror, suspect)
 
 
 def _located(wanted: Wanted, place: Place, seconds: int, tried: Sequence[Tried]) -> Located:

@@ -32,14 +32,18 @@ class Place:
     covered: bool
     unasked: str = ""
     """Why it isn't asked, "" if it is."""
+    mirror: int = 0
+    """The mirror's key; 0: the source's own place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a look found: nothing in the way, or why not; `archived` is the storage class where that is the reason."""
+    """What a look found: nothing in the way, or why not; `archived` is the storage class where that is the reason.
+    `wrong`: the store has answered, and what it has is not what the commit names."""
 
     why: str = ""
     archived: str = ""
+    wrong: bool = False
 
 
 def places_of(source: Repository, mirrors: Sequence[Mirror], named: Named, path: str, user: Any) -> list[Place]:
@@ -52,7 +56,7 @@ def places_of(source: Repository, mirrors: Sequence[Mirror], named: Named, path:
         elsewhere = named.full and mirror.imported == Imported.BLOCK
         unasked = "a policy denies you the object there" if denied else ""
         unasked = unasked or ("imported: the object lies outside of the mirror" if elsewhere else _not_in_s3(named))
-        places.append(Place(mirror.region, named.uri(mirror.namespace), mirror.pk in proven, unasked))
+        places.append(Place(mirror.region, named.uri(mirror.namespace), mirror.pk in proven, unasked, mirror.pk))
     return places
 
 
@@ -94,6 +98,6 @@ def _look(place: Place, named: Named) -> Seen:
         return Seen()
     reason, detail = verdict
     if reason is Reason.MISSING:
-        return Seen("it is not there")
+        return Seen("it is not there", wrong=True)
     archived = info.storage_class if info and reason is Reason.ARCHIVED else ""
-    return Seen(detail.replace("at the destination", "there"), archived)
+    return Seen(detail.replace("at the destination", "there"), archived, wrong=True)

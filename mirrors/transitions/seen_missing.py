@@ -1,0 +1,52 @@
+"""Objects that were seen to be missing outside of the mirror's own checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from core.mirroring.doubt import Suspect, that_may_name
+from db import clock
+from db.chunks import chunks
+from jobs import duties
+from mirrors.models import Coverage, Mirror, MirrorDuty
+from mirrors.transitions.doubt import KEY_BYTES, doubt_all_of, known_ranges
+
+
+def doubt_seen(mirror: int, suspect: Suspect) -> None:
+    """The store of the mirror of this key told somebody who asked for an object that it is missing or wrong: all that
+    may name it and was complete is looked through before it counts again."""
+    with transaction.atomic():
+        row = Mirror.objects.select_for_update(no_key=True).get(pk=mirror)
+        complete = _complete_that_may_name(row, [suspect])
+        if complete:
+            doubt_all_of(row, complete)
+            duties.wake(MirrorDuty.VALIDATE, mirror)
+
+
+def verify_at_others(mirror: Mirror, suspects: Sequence[Suspect]) -> None:
+    """Objects are missing at a mirror and gone at the source: whatever deleted them there may have done so at its other
+    mirrors. These verify now what may name them; until then it stays proven.
+
+    Outside of any transaction: it locks one mirror after the other.
+    """
+    others = Mirror.objects.live().filter(source_id=mirror.source_id).exclude(pk=mirror.pk)
+    for pk in others.order_by("pk").values_list("pk", flat=True):
+        with transaction.atomic():
+            other = Mirror.objects.select_for_update(no_key=True).get(pk=pk)
+            complete = _complete_that_may_name(other, suspects)
+            for some in chunks(sorted(complete)):
+                other.coverage.filter(range_id__in=some).update(verify_at=clock.now())
+            if complete:
+                duties.wake(MirrorDuty.VALIDATE, pk)
+
+
+def _complete_that_may_name(mirror: Mirror, suspects: Sequence[Suspect]) -> set[str]:
+    paths = [suspect.path[:KEY_BYTES] for suspect in suspects]
+    named = that_may_name(suspects, known_ranges(mirror, min(paths), max(paths)))
+    complete: set[str] = set()
+    for some in chunks(sorted(named)):
+        rows = mirror.coverage.filter(range_id__in=some, state=Coverage.State.COMPLETE)
+        complete.update(rows.values_list("range_id", flat=True))
+    return complete
