@@ -13,11 +13,12 @@ from typing import Any
 from core.access.policies import repository_arn
 from core.installations import preflight as decide
 from core.installations import preflight_hooks as hooks
-from core.installations.preflight import Check
+from core.installations.preflight import Check, CheckOutcome
 from core.installations.preflight_hooks import Hooked
 from core.installations.replication_rights import LIST_TAGS, Side
 from core.installations.webhook_action import HOLD_FILE
 from core.listing import branch_heads
+from core.text.phrases import count
 from db import clock
 from deployment.wiring import clients
 from installations.probes import Answers, Calls, ask
@@ -33,7 +34,19 @@ def standing_checks(mirror: Mirror) -> Preflight:
     """Those that its settings ask for now; none of them keeps it from working. The caller has asked for the right, and
     waits for some seconds at most."""
     answers: Answers = ask(_calls(mirror))
-    return Preflight(list(_checks(mirror, answers)), clock.now(), deciding=())
+    checks = list(_checks(mirror, answers))
+    return Preflight(checks, clock.now(), deciding={check.id for check in checks})
+
+
+def verdict_of(found: Preflight) -> str:
+    """What they come to, in a sentence."""
+    wrong = [check for check in found.checks if check.state in (CheckOutcome.FAILED, CheckOutcome.WARNING)]
+    unknown = [check for check in found.checks if check.state is CheckOutcome.UNKNOWN]
+    if wrong:
+        return f"{len(wrong)} of {count(len(found.checks), 'check')} found something to do."
+    if unknown:
+        return f"{len(unknown)} of {count(len(found.checks), 'check')} could not be made."
+    return f"In order: {count(len(found.checks), 'check')} passed."
 
 
 def asks_for_checks(mirror: Mirror) -> bool:

@@ -21,7 +21,7 @@ from core.text.phrases import count
 from deployment import config
 from mirrors.models import Mirror
 from mirrors.preflight.branch_matches import known_matches
-from mirrors.preflight.standing import asks_for_checks, standing_checks, switched_on
+from mirrors.preflight.standing import asks_for_checks, standing_checks, switched_on, verdict_of
 from mirrors.queries.coverage import looked_for
 from mirrors.services import settings
 from mirrors.services.webhook_file import webhook_file
@@ -124,7 +124,10 @@ def _checked(request: HttpRequest, mirror: Mirror) -> dict[str, Any]:
     which leaves the form and what is below it as they are."""
     wanted = "check" in request.GET and not request.htmx and asks_for_checks(mirror)
     may = may_change(request, mirror) or may_operate(request, mirror)
-    return {"summary": standing_checks(mirror)} if wanted and may else {}
+    if not (wanted and may):
+        return {}
+    found = standing_checks(mirror)
+    return {"summary": found, "verdict": verdict_of(found)}
 
 
 def _rechecks(mirror: Mirror) -> list[tuple[str, Recheck]]:

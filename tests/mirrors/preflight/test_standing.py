@@ -73,12 +73,14 @@ def test_whoever_follows_the_garbage_collection_later_hears_which_right_is_missi
 
 
 def test_a_source_that_does_not_answer_is_not_known(
-    lm: Deployment, owner: User, monkeypatch: pytest.MonkeyPatch
+    lm: Deployment, owner: User, olga: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mirror.objects.update(hold=[{"branches": "main", "copies": 1, "hold_seconds": 45, "when_late": "refuse"}])
     refuse = Denied("403")
     monkeypatch.setattr(lm.us, "get_repository", lambda *args: (_ for _ in ()).throw(refuse))
-    assert states(Api(owner).call("GET", f"{MIRROR}/preflight")[1]) == {"source-hold-file": "unknown"}
+    told = Api(owner).call("GET", f"{MIRROR}/preflight")[1]
+    assert (told["ok"], states(told)) == (False, {"source-hold-file": "unknown"})
+    assert "1 of 1 check could not be made." in text(olga.get(f"{SETTINGS}?check=1"))
 
 
 def test_who_may_only_look_may_not_have_it_checked(lm: Deployment, teammate: User, outsider: User) -> None:
@@ -101,7 +103,9 @@ def test_the_page_of_settings_says_it_after_they_were_saved_and_when_somebody_as
     given = {name: value for name, value in form.initial.items() if value not in (None, False)}
     answer = olga.post(SETTINGS, given | {"hold": "main"})
     assert (answer.status_code, answer["Location"]) == (302, f"{SETTINGS}?check=1#checks")
-    assert "main) lacks" in text(olga.get(answer["Location"]))
+    shown = text(olga.get(answer["Location"]))
+    assert "main) lacks" in shown and "1 of 1 check found something to do." in shown
+    assert "Ready" not in shown and "In order" not in shown
     poll = olga.get(answer["Location"], headers={"HX-Request": "true", "HX-Target": "live"})
     assert "summary" not in poll.context, "both sides are not asked with each poll"
     quiet = olga.get(SETTINGS)
