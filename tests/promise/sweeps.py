@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from core.errors import LakeMirrorError
 from mirrors.models import Candidate, HeldMerge, Mirror, Sweep
 from mirrors.services.sweeps.approval import sweep_approve, sweep_reject
+from mirrors.services.sweeps.asking import sweep_now
 from tests.fakes import FakeRemover
 from tests.mirroring.swept import pass_time
 from tests.mirrors.harness import NAMESPACE
@@ -121,10 +122,13 @@ def _come_and_go(world: World) -> str:
 
 
 def _look(world: World) -> None:
-    """A week, or an hour, has passed; somebody approves what was found, or not."""
+    """A week, days or an hour have passed; somebody wants a sweep now, or not, and approves what was found, or not."""
     chance = world.random
     with suppress(LakeMirrorError):
-        pass_time(world.lm, chance.choice([timedelta(days=7, seconds=1), timedelta(days=8), HOUR]))
+        pass_time(world.lm, chance.choice([timedelta(days=7, seconds=1), timedelta(days=8), timedelta(days=4), HOUR]))
+    for mirror in Mirror.objects.select_related("source") if chance.random() < 0.4 else ():
+        with suppress(LakeMirrorError):
+            sweep_now(actor=world.owner, mirror=mirror)
     left = chance.randrange(1, 200) if chance.random() < 0.2 else 0
     weather, meddling = chance.choice([(0.0, 0.0), (0.01, 0.0), (0.0, 0.2)])
     for kind in ("sweep", "validate", "sweep"):
