@@ -19,6 +19,7 @@ from core.exporting.manifests import Mode as Manifest
 from core.exporting.names import check_name, joined
 from core.exporting.state_machine import State
 from core.pauses import ENDED, columns_of, recorded
+from core.types import RepositoryInfo
 from db import clock
 from exports.engine import drift_repairs, runs, verifications
 from exports.engine.abandoned_destinations import take
@@ -67,16 +68,53 @@ class Wish:
 
 
 def export_set(
-    *, actor: Any, region: str, repository: str, branch: str, name: str = "", wish: Wish
+    *,
+    actor: Any,
+    region: str,
+    repository: str,
+    branch: str,
+    name: str = "",
+    wish: Wish,
+    failed_checks: Sequence[str] = (),
 ) -> tuple[Export, bool]:
     """Configure the export of a branch, and have its state of now exported at once; also whether it is a new one. A
-    branch may have several, to places that are apart, each with a `name`; "" is the one without.
+    branch may have several, to places that are apart, each with a `name`; "" is the one without. `failed_checks`: ids
+    of checks that failed, which somebody ignores; they stand in the audit record.
+
+    Raises what `check_setting` does; then nothing is stored.
+    """
+    setting = check_setting(actor=actor, region=region, repository=repository, branch=branch, name=name, wish=wish)
+    settings, source = setting.settings, setting.source
+    itself = Export(region=region, repository=source.id, branch=branch, name=name)
+    with transaction.atomic():
+        hold_places()
+        destinations.check_apart(actor, settings["path"], settings["status_path"], source, itself)
+        export, before = _store(itself, source, settings, setting.head)
+        duties.ensure(KIND, subject_of(export), region)
+        duties.wake(KIND, subject_of(export))
+        after = {name: getattr(export, name) for name in SETTINGS}
+        after |= {"failed_checks": list(failed_checks)} if failed_checks else {}
+        right = ("fs:ExportConfig", branch_arn(repository, branch))
+        _audit(actor, right, Verb.CHANGE if before else Verb.CREATE, export, before=before, after=after)
+    return export, before is None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What an export is set to, once that was found in order: columns, its repository, and the branch's head."""
+
+    settings: dict[str, Any]
+    source: RepositoryInfo
+    head: str
+
+
+def check_setting(*, actor: Any, region: str, repository: str, branch: str, name: str = "", wish: Wish) -> Setting:
+    """What `export_set` would store; nothing is.
 
     Raises Denied, Invalid (naming the field), NotFound (no such repository or branch), Conflict (it is just being
     deleted) and Unreachable (the source, or an installation whose repositories may lie at these places).
     """
-    right = ("fs:ExportConfig", branch_arn(repository, branch))
-    rbac.require(actor, right)
+    rbac.require(actor, ("fs:ExportConfig", branch_arn(repository, branch)))
     if name:
         check_name(name)
     destinations.check_region(region)
@@ -90,15 +128,7 @@ def export_set(
     near = destinations.repositories_near(region, path, status_path)
     destinations.check_apart_from_repositories(actor, path, status_path, region, near)
     destinations.check_reached(path, status_path, region)
-    with transaction.atomic():
-        hold_places()
-        destinations.check_apart(actor, path, status_path, source, itself)
-        export, before = _store(itself, source, settings, head)
-        duties.ensure(KIND, subject_of(export), region)
-        duties.wake(KIND, subject_of(export))
-        after = {name: getattr(export, name) for name in SETTINGS}
-        _audit(actor, right, Verb.CHANGE if before else Verb.CREATE, export, before=before, after=after)
-    return export, before is None
+    return Setting(settings, source, head)
 
 
 def checked(wish: Wish) -> dict[str, Any]:

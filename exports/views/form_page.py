@@ -86,8 +86,13 @@ def _begin(request: HttpRequest, form: ExportForm, export: Export | None = None)
 def _save(
     request: HttpRequest, form: ExportForm, identity: Mapping[str, str], export: Export | None = None
 ) -> HttpResponse:
+    plan = form.plan(export)
     try:
-        saved, new = exports.export_set(actor=request.user, **identity, wish=form.wish)
+        exports.check_setting(actor=request.user, **identity, wish=form.wish)
+        summary = check_plan(actor=request.user, plan=plan, writing=True)
+        if summary.failed and "anyway" not in request.POST:
+            return _show(request, form, 409, export, summary=summary, wrote=True, failing=summary.failed)
+        saved, new = exports.export_set(actor=request.user, **identity, wish=form.wish, failed_checks=summary.failed)
     except LakeMirrorError as error:
         form.refuse(error)
         return _show(request, form, int(status_of(error) or 500), export)

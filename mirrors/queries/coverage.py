@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q, Sum
 
 from core.mirroring.object_check import Depth, Reason
@@ -47,6 +48,10 @@ def covering(coverage: CoverageQuerySet, range_ids: Sequence[str]) -> Covered:
     return Covered(sum(ranges), sum(entries), sum(sizes), depth, min(oldest), max(latest))
 
 
+COUNTED_ONCE = 2_000_000
+"""Beyond so many looks those of one object at several ranges count as several."""
+
+
 @dataclass(frozen=True, slots=True)
 class Looked:
     """What was looked for at a mirror so far: so many objects, with these bytes, in so many ranges."""
@@ -57,11 +62,24 @@ class Looked:
 
 
 def looked_for(mirror: Mirror) -> Looked:
-    """Of its complete ranges, without what was left out because another range names the same; bytes in proportion."""
+    """Of its complete ranges, each object once as far as that can be told; bytes in proportion."""
     rows = mirror.coverage.filter(state=Coverage.State.COMPLETE)
     sums = rows.aggregate(Count("pk"), Sum("looked_up"), Sum("entries"), Sum("bytes"))
-    looked, entries, size = (sums[f"{name}__sum"] or 0 for name in ("looked_up", "entries", "bytes"))
+    looks, entries, size = (sums[f"{name}__sum"] or 0 for name in ("looked_up", "entries", "bytes"))
+    looked = _different(rows) if looks <= COUNTED_ONCE else looks
     return Looked(sums["pk__count"], looked, round(size * min(looked / entries, 1)) if entries else 0)
+
+
+def _different(rows: CoverageQuerySet) -> int:
+    """Objects that were looked for, whatever number of ranges has looked for them. By their checksums, which
+    make one of two objects now and then; a range of an older version has none, and counts by its looks."""
+    kept, more = [np.zeros(0, "<u4")], 0
+    for looked, looks in rows.values_list("looked", "looked_up"):
+        if looked is None:
+            more += looks
+        else:
+            kept.append(np.frombuffer(bytes(looked), "<u4"))
+    return int(np.unique(np.concatenate(kept)).size) + more
 
 
 @dataclass(frozen=True, slots=True)

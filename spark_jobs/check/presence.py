@@ -72,22 +72,23 @@ class Looker:
         prover = self.prover
         if prover is None:
             return proofs
-        answers = ((at, entry, seen.get(entry.uri)) for at, entry in enumerate(expected))
-        open_ones = [
-            (at, entry, info)
-            for at, entry, info in answers
-            if isinstance(info, ObjectInfo) and (proofs[at].verdict or self._is_read(entry))
-        ]
-        settled = self.pool.map(lambda each: self._settle(prover, proofs[each[0]], each[1], each[2]), open_ones)
-        for (at, _, _), proof in zip(open_ones, settled, strict=True):
-            proofs[at] = proof
-        return proofs
+        # Ranges of one history name the same objects over and over: what has to be read is read once for all of them.
+        open_ones = {
+            entry: (proof, info)
+            for entry, proof in zip(expected, proofs, strict=True)
+            if isinstance(info := seen.get(entry.uri), ObjectInfo) and (proof.verdict or self._is_read(entry))
+        }
+        if not open_ones:
+            return proofs
+        found = self.pool.map(lambda one: self._settle(prover, one, *open_ones[one]), open_ones)
+        settled = dict(zip(open_ones, found, strict=True))
+        return [settled.get(entry, proof) for entry, proof in zip(expected, proofs, strict=True)]
 
     def judge(self, info: ObjectInfo, entry: Expected) -> Proof:
         """Whether an object that was just written there is the one that is expected."""
         proof = self._judged(info, entry)
         if self.prover is not None and (proof.verdict or self._is_read(entry)):
-            return self._settle(self.prover, proof, entry, info)
+            return self._settle(self.prover, entry, proof, info)
         return proof
 
     def _look(self, expected: Sequence[Expected]) -> tuple[dict[str, Seen], list[Proof]]:
@@ -116,7 +117,7 @@ class Looker:
     def _is_read(self, entry: Expected) -> bool:
         return self.depth is Depth.CONTENT and is_sampled(entry.uri, self.sample, self.sample_seed)
 
-    def _settle(self, prover: Prover, proof: Proof, entry: Expected, info: ObjectInfo) -> Proof:
+    def _settle(self, prover: Prover, entry: Expected, proof: Proof, info: ObjectInfo) -> Proof:
         """What the source and the content say where the entry doesn't decide, or where the depth asks for more."""
         if proof.verdict:
             proof = prover.appeal(proof.verdict, info, entry.uri, size=entry.size, etag=entry.etag)

@@ -12,6 +12,7 @@ import pytest
 from django.test import Client
 
 from adapters.s3 import write_probe
+from audit.models import AuditEvent
 from core.access.policies import branch_arn
 from core.errors import Denied, NotFound, Unauthenticated, Unreachable
 from exports.models import Export
@@ -268,6 +269,24 @@ def test_edit_says_what_a_change_will_do(w: World, olga: Client, api: Api) -> No
     assert checks(api.call("POST", CHECK, BODY)[1])["path-content"]["state"] == "ok"
     moved = api.call("POST", CHECK, BODY | {"exportPath": "s3://out/other"})[1]
     assert moved["next_run"]["full"] and moved["next_run"]["copy"] == 7 and moved["changes"]
+
+
+def test_where_a_check_fails_nothing_is_saved_unless_somebody_insists(w: World, olga: Client) -> None:
+    commit(w)
+    typed = TYPED | {"path": "s3://no-such-bucket/latest", "status_path": ""}
+    answer = olga.post("/exports/new/", typed)
+    page = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", answer.content.decode())))
+    assert answer.status_code == 409 and "failed, so the export was not created" in page
+    assert "There is no bucket no-such-bucket" in page and "Export anyway" in page
+    assert not Export.objects.exists()
+    assert olga.post("/exports/new/", typed | {"anyway": "1"}).status_code == 302
+    made = AuditEvent.objects.get(verb="create", subject__contains="lake")
+    assert "path-bucket" in made.after["failed_checks"]
+    address = f"/exports/{Export.objects.get().pk}/edit/"
+    answer = olga.post(address, typed | {"patterns": ".*/x"})
+    assert answer.status_code == 409 and "Save anyway" in answer.content.decode()
+    assert Export.objects.get().patterns == TYPED["patterns"].split()
+    assert olga.post(address, TYPED | {"patterns": ".*/x"}).status_code == 302
 
 
 def test_who_may_not_configure_learns_nothing(lm: Deployment, teammate: User) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.s3.fast_store import ListedPage
-from core.mirroring.object_check import Depth, judge_object
+from core.mirroring.content_proof import Prover
+from core.mirroring.object_check import Depth, Reason, judge_object
 from core.types import ObjectInfo
 from spark_jobs.check.presence import Expected, Looker
 
@@ -74,3 +76,27 @@ def test_any_mixture_is_judged_as_by_one_head_each(
         found = [proof.verdict for proof in Looker(store, pool, depth, page_worth).proofs(expected)]
     plain = [judge_object(store.head(one.uri), size=one.size, etag=one.etag, depth=depth) for one in expected]
     assert found == plain
+
+
+class Read(MemoryStore):
+    """Notes of what it was asked the content."""
+
+    def __init__(self, objects: list[ObjectInfo]) -> None:
+        super().__init__(objects)
+        self.read: list[str] = []
+
+    def md5(self, uri: str) -> str:
+        self.read.append(uri)
+        return hashlib.md5(uri.encode()).hexdigest()
+
+
+def test_what_many_ranges_name_alike_is_read_once() -> None:
+    right, wrong = "s3://b/data/right", "s3://b/data/wrong"
+    etag = hashlib.md5(right.encode()).hexdigest()
+    store = Read([ObjectInfo("data/right", 1, etag), ObjectInfo("data/wrong", 1, etag)])
+    prover = Prover(store, "s3://b", store, "s3://a")
+    with ThreadPoolExecutor(2) as pool:
+        looker = Looker(store, pool, Depth.CONTENT, prover=prover)
+        proofs = looker.proofs([Expected(uri, 1, etag) for uri in (right, wrong)] * 3)
+    assert sorted(store.read) == [right, wrong]
+    assert [proof.verdict and proof.verdict[0] for proof in proofs] == [None, Reason.CONTENT] * 3

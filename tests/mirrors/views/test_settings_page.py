@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from audit.models import AuditEvent
+from core.mirroring.doubt import pack
 from db import clock
 from mirrors.models import Mirror
 from rbac.models import User
@@ -185,5 +186,9 @@ def test_before_a_deeper_depth_is_saved_it_is_told_what_that_has_checked(
     told = text(olga.get(SETTINGS))
     assert "about 1,000 objects are validated before a branch moves again. 976.6 KB are read for that." in told
     assert told.count("before a branch moves again") == 1
+    figures |= {"entries": 3, "looked_up": 3, "bytes": 300}
+    mirror.coverage.update(looked=pack(range(1000)))
+    mirror.coverage.create(range_id="cd" * 32, checked_at=clock.now(), looked=pack([1, 2, 5000]), **figures)
+    assert "about 1,001 objects are validated" in text(olga.get(SETTINGS)), "each object once"
     client.force_login(teammate)
     assert "before a branch moves again" not in text(client.get(SETTINGS))
