@@ -83,6 +83,8 @@ def export_set(
 
     Raises what `check_setting` does; then nothing is stored.
     """
+    right = ("fs:ExportConfig", branch_arn(repository, branch))
+    rbac.require(actor, right)
     setting = check_setting(actor=actor, region=region, repository=repository, branch=branch, name=name, wish=wish)
     settings, source = setting.settings, setting.source
     itself = Export(region=region, repository=source.id, branch=branch, name=name)
@@ -94,7 +96,6 @@ def export_set(
         duties.wake(KIND, subject_of(export))
         after = {name: getattr(export, name) for name in SETTINGS}
         after |= {"failed_checks": list(failed_checks)} if failed_checks else {}
-        right = ("fs:ExportConfig", branch_arn(repository, branch))
         _audit(actor, right, Verb.CHANGE if before else Verb.CREATE, export, before=before, after=after)
     return export, before is None
 
