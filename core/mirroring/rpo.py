@@ -13,6 +13,9 @@ LONGEST_RPO = 30 * 86_400
 MEASURED = timedelta(days=30)
 """So far back one looks to say how well a target was kept."""
 
+LOOK_TAKES = timedelta(seconds=15)
+"""So long a look may take before it is late."""
+
 
 @dataclass(frozen=True, slots=True)
 class Targets:
@@ -65,6 +68,11 @@ def attainment(breached: timedelta, measured: timedelta) -> float | None:
 def is_stale(looked_at: datetime | None, now: datetime, targets: Targets) -> bool:
     """Whether the last look at the source is too long ago to speak of now."""
     return looked_at is not None and now - looked_at > targets.stale_after
+
+
+def is_look_overdue(looked_at: datetime | None, now: datetime, targets: Targets) -> bool:
+    """Whether the last look at the source is longer ago than one look should be from the next."""
+    return looked_at is not None and now - looked_at > targets.look_interval + LOOK_TAKES
 
 
 def is_destination_stale(looked_at: datetime | None, now: datetime, targets: Targets) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.text.phrases import Phrase, count, sentence
+from core.mirroring.rpo import in_words
+from core.text.phrases import Phrase, count, name, say, sentence, sentences
 
 _KEPT = 1
 NAMED_AUTHORS = 3
@@ -98,25 +99,28 @@ def say_loss(
     seen: bool,
     gone: int = 0,
     doubts: Sequence[str] = (),
+    leaving: int = 0,
     summed: int | None = None,
+    unread_for: float | None = None,
 ) -> Phrase:
-    """What would be lost if a source failed now, in one sentence. `objects` is None while nobody knows their number;
+    """What would be lost if a source failed now. `objects` is None while nobody knows their number;
     `gone`: so many of the commits lack what the source has lost too; `unproven`: how many branches of the mirror show
-    what is not proven whole there; `doubts` are what else keeps that from being all. `summed`: how many commits its
-    branches are behind, added up, where that stands beside it: it is told why the two differ."""
+    what is not proven whole there; `doubts` are what else keeps that from being all. `leaving`: so many are only on
+    branches that the last look did not find. `summed`: how many commits the other branches are behind, added up, where
+    that stands beside it: it is told why the two differ. `unread_for`: seconds since the last look, if that is longer
+    than usual."""
     if not seen:
         return sentence(f"{source_region} has not been read yet: what would be lost if it failed now is not known")
     begins = f"if {source_region} failed now, "
-    unsure = (
-        [f"{count(unproven, 'branch shows', 'branches show')} a commit that is not known to be complete"]
-        if unproven
-        else []
-    )
+    shows = count(unproven, "branch shows", "branches show")
+    unsure = [f"{shows} a commit that is not known to be complete"] if unproven else []
     doubted = f", but {'; '.join([*unsure, *doubts])}" if unsure or doubts else ""
+    unread = _unread(source_region, unread_for)
     if not tally.commits:
-        return sentence(begins, "no commit seen so far would be lost", doubted)
+        elsewhere = ": what branches are behind is on others" if summed else ""
+        return sentences(sentence(begins, "no commit seen so far would be lost", elsewhere, doubted), unread)
     number = ("at least " if at_least else "") + count(tally.commits, "commit")
-    clauses = [f"{number} by {_by(tally.authors)} would be lost{_beside(tally.commits, summed)}"]
+    clauses = [f"{number} by {_by(tally.authors)} would be lost{_beside(tally.commits, leaving, summed)}"]
     if objects is None:
         clauses.append(f"the objects of {count(unchecked, 'commit')} have not been checked yet")
     elif objects:
@@ -125,15 +129,29 @@ def say_loss(
         clauses.append("all of their objects have arrived")
     if gone:
         clauses.append(f"{count(gone, 'of them lacks', 'of them lack')} what {source_region} has lost too")
-    return sentence(begins, "; ".join(clauses), doubted)
+    return sentences(sentence(begins, "; ".join(clauses), doubted), unread)
 
 
-def _beside(commits: int, summed: int | None) -> str:
-    """Branches count what they pointed to, and each for itself; here merged commits count too, and each commit once."""
-    if summed is None or summed == commits:
-        return ""
-    behind = f"the branches that stay are {count(summed, 'commit')} behind, added up"
-    return f" (each counted once, with all that was merged; {behind})"
+def _unread(source_region: str, seconds: float | None) -> Phrase:
+    """Nobody knows what was committed since the last look."""
+    if seconds is None:
+        return say()
+    ago = in_words(seconds)
+    return sentence(name(source_region), f" was last read {ago} ago; what was committed there after that is not known")
+
+
+def _beside(commits: int, leaving: int, summed: int | None) -> str:
+    """Why that is not how many commits branches are behind: those count what they pointed to, each for itself. Here
+    what was merged counts too, each commit once, and branches that seem to be deleted are not left out."""
+    told, staying = [], commits - leaving
+    if leaving:
+        whose = "" if leaving == commits else f"{leaving:,} of them "
+        told.append(f"{whose}only on branches that the last check did not find there any more")
+    if summed is not None and staying > summed:
+        told.append(f"with what was merged into branches; these are {count(summed, 'commit')} behind by themselves")
+    if summed is not None and staying < summed:
+        told.append(f"branches are {count(summed, 'commit')} behind, added up: some lack the same ones")
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _by(authors: Mapping[str, int]) -> str:

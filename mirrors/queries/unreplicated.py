@@ -52,13 +52,15 @@ class Loss:
 class Losses:
     """Of a mirror, and of those branches that were asked for, by name. So many in all are `behind` the source's, and so
     many, `unproven`, show what is not proven whole at the mirror: what is missing of that is not counted, nor what is
-    of `waived` commits."""
+    of `waived` commits. `leaving`: so many commits are only on branches that the last look did not find at the source,
+    whose deletion is not confirmed yet."""
 
     together: Loss
     branches: Sequence[tuple[BranchPosition, Loss]]
     behind: int
     unproven: int
     waived: int
+    leaving: int = 0
 
 
 def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
@@ -67,17 +69,21 @@ def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     behind = [place for place in places if place.behind or place.unread_head]
     shown = [place for place in behind if place.key[1] > after][:amount]
     own_places = {place.key: _own_place(place.mirror) for place in places if place.mirror and not place.mirror.stray}
-    painting = Painting([_heads(behind), *(_heads([place]) for place in shown)], own_places.values())
+    staying = [place for place in behind if place.source and place.source.missing_since is None]
+    asked = [behind, staying, *([place] for place in shown)]
+    painting = Painting([_heads(group) for group in asked], own_places.values())
     tallies: dict[int, Tally] = defaultdict(Tally)
     for groups, key, committer, seen_at in descend(mirror.source, painting):
         tallies[groups].add(key, committer, seen_at)
     things, more = MissingThings(mirror, [key for tally in tallies.values() for key in tally.keys]), not painting.done
-    groups = enumerate([behind, *([place] for place in shown)])
-    losses = [_loss(_with_unread(group_tally(tallies, number), group), things, more) for number, group in groups]
+    counted = [_with_unread(group_tally(tallies, number), group) for number, group in enumerate(asked)]
+    together, *single = [_loss(tally, things, more) for tally in (counted[0], *counted[2:])]
+    leaving = counted[0].commits - counted[1].commits
     unproven = sum(place.unproven for place in places) + _lost_and_unproven(mirror, places, own_places)
     if not is_at_its_store(mirror):
         unproven = sum(head != "" for head in own_places.values())
-    return Losses(losses[0], list(zip(shown, losses[1:], strict=True)), len(behind), unproven, _waived(mirror))
+    branches = list(zip(shown, single, strict=True))
+    return Losses(together, branches, len(behind), unproven, _waived(mirror), leaving)
 
 
 def _own_place(branch: MirrorBranch) -> str:

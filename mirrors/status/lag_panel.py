@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from core.installations.outages import Service
 from core.mirroring.facts import History
-from core.mirroring.rpo import is_destination_stale
+from core.mirroring.rpo import is_destination_stale, is_look_overdue
 from core.mirroring.states import ASIDE
 from core.mirroring.unreplicated import say_loss
 from core.text.phrases import Phrase, count
-from mirrors.models import Mirror
+from jobs.models import Duty
+from mirrors.models import Mirror, MirrorDuty
 from mirrors.queries.unreplicated import Loss, Losses, losses_of
 from mirrors.status.mirror import MirrorStatus
 from mirrors.status.outages import outages_by_mirror
@@ -72,7 +74,9 @@ def lag_panel(reading: MirrorStatus) -> LagPanel:
         unproven=losses.unproven,
         seen=reading.looked_at is not None,
         doubts=loss_doubts(mirror, losses, reading.as_of),
+        leaving=losses.leaving,
         summed=reading.pending,
+        unread_for=_unread_for(reading),
     )
     return LagPanel(
         target=target_of(mirror),
@@ -82,3 +86,18 @@ def lag_panel(reading: MirrorStatus) -> LagPanel:
         loss=loss,
         loss_phrase=loss_phrase,
     )
+
+
+def _unread_for(reading: MirrorStatus) -> float | None:
+    """Seconds since the source's branches were read, where a look is overdue, fails, or can't get through."""
+    source, now = reading.mirror.source, reading.as_of
+    if source.looked_at is None:
+        return None
+    lakefs = (source.region, Service.LAKEFS)
+    silent = any((outage.region, outage.service) == lakefs for outage in reading.outages)
+    overdue = silent or is_look_overdue(source.looked_at, now, targets(reading.mirror))
+    return (now - source.looked_at).total_seconds() if overdue or _look_fails(reading.mirror) else None
+
+
+def _look_fails(mirror: Mirror) -> bool:
+    return Duty.objects.filter(kind=MirrorDuty.SENSE, subject=mirror.source_id, failures__gt=0).exists()

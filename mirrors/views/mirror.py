@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.errors import LakeMirrorError
 from core.mirroring.states import ASIDE
 from db import clock
+from db.snapshot import one_moment
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.services import mirrors, settings
 from mirrors.services.rights import require_operation
@@ -55,7 +56,9 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
     """A mirror and its branches; those named by `branch` are opened to their commits."""
     mirror = find_visible(request, name)
     now = clock.now()
-    reading = mirror_status(mirror, now)
+    with one_moment():
+        reading = mirror_status(mirror, now)
+        panel = lag_panel(reading)
     opened = request.GET.getlist("branch")[:OPENED]
     find = request.GET.get("find", "").strip()
     page = _page_of_branches(reading, find, request.GET.get("page"))
@@ -67,7 +70,7 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
         "opened": opened,
         "tags": tag_readings(mirror, amount=PAGE),
         "tags_number": count_tags(mirror),
-        "panel": lag_panel(reading),
+        "panel": panel,
         "sparks": sparks([reading.mirror], reading.as_of),
         "copying": copying_of(mirror, now),
         "default_head": next((branch.mirror_head for branch in reading.branches if branch.default), ""),

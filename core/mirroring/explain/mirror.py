@@ -146,39 +146,44 @@ def _with_damage(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
 
 def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict]], now: datetime) -> Verdict:
     """The verdict on the branch that is worst off; branches that go, or are not selected, are only counted."""
-    aside = [verdict for _, verdict in verdicts if verdict.state in ASIDE]
+    aside = [pair for pair in verdicts if pair[1].state in ASIDE]
     staying = [pair for pair in verdicts if pair[1].state not in ASIDE]
     counted = mirror.counted
     if not staying and not counted.settled:
         staying, aside = list(verdicts), []
     branch, worst = max(staying, key=lambda pair: _weight(pair[0], pair[1], now), default=(None, _WELL))
     if worst.state is State.UP_TO_DATE:
-        phrase = _all_well(mirror, [other for other, _ in staying])
+        left = any(other.pending for other, verdict in aside if verdict.state is State.LEAVING)
+        phrase = _all_well(mirror, [other for other, _ in staying], whole=not left)
     else:
         others = [verdict for other, verdict in staying if other is not branch]
         sure = mirror.unchecked_since is None and blinding_outage(mirror) is None
         phrase = sentences(worst.sentence, _the_others(others, counted) if sure else say())
-    return replace(worst, sentence=sentences(phrase, *_those_aside(aside)))
+    return replace(worst, sentence=sentences(phrase, *_those_aside(mirror, aside)))
 
 
 def _weight(branch: BranchFacts, verdict: Verdict, now: datetime) -> tuple[int, float, bool]:
     return verdict.state.severity, lag(branch.oldest_seen_at, now), branch.default
 
 
-def _all_well(mirror: MirrorFacts, branches: Sequence[BranchFacts]) -> Phrase:
+def _all_well(mirror: MirrorFacts, branches: Sequence[BranchFacts], *, whole: bool) -> Phrase:
     number = len(branches) + mirror.counted.settled
     only = branches[0].name if branches else mirror.counted.name
     which = say(f"all {number} branches are") if number > 1 else say(name(only), " is")
     proof = f"{mirror.region} has every commit that was seen in {mirror.source_region}"
-    return sentence(which, " up to date: ", proof)
+    return sentence(which, " up to date", f": {proof}" if whole else "")
 
 
-def _those_aside(verdicts: Sequence[Verdict]) -> Iterator[Phrase]:
-    """How many branches go, and how many are only kept."""
-    for state, what in ((State.LEAVING, "deleted at the source"), (State.UNSELECTED, "kept, but not mirrored")):
-        number = sum(verdict.state is state for verdict in verdicts)
-        if number:
-            yield sentence(f"{count(number, 'branch is', 'branches are')} {what}")
+def _those_aside(mirror: MirrorFacts, aside: Sequence[tuple[BranchFacts, Verdict]]) -> Iterator[Phrase]:
+    """How many branches go, and what of these never arrived; how many are only kept."""
+    leaving = [branch for branch, verdict in aside if verdict.state is State.LEAVING]
+    if leaving:
+        lacking = count(sum(branch.pending for branch in leaving), "commit")
+        lack = f"; {lacking} seen there had not reached {mirror.region}" if any(b.pending for b in leaving) else ""
+        yield sentence(f"{count(len(leaving), 'branch is', 'branches are')} deleted at the source{lack}")
+    kept = len(aside) - len(leaving)
+    if kept:
+        yield sentence(f"{count(kept, 'branch is', 'branches are')} kept, but not mirrored")
 
 
 def _the_others(others: Sequence[Verdict], counted: Counted) -> Phrase:

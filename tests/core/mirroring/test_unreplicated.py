@@ -70,11 +70,29 @@ def test_a_loss_is_told_in_one_sentence() -> None:
     lost = "If us-east-1 failed now, 4 commits by a0 and a1 would be lost; 8,112 files have not arrived."
     assert loss_in_words(4, authors=2, objects=8112) == lost
     assert "at least 5 commits by a0, a1, a2 and 2 others" in loss_in_words(5, authors=5, at_least=True)
-    beside = "would be lost (each counted once, with all that was merged; the branches that stay are 17 "
-    beside += "commits behind, added up); all"
-    assert beside in loss_in_words(4, summed=17) and "added up" not in loss_in_words(4, summed=4)
+    fewer = "would be lost (branches are 17 commits behind, added up: some lack the same ones); all"
+    assert fewer in loss_in_words(4, summed=17) and "(" not in loss_in_words(4, summed=4)
+    more = "would be lost (with what was merged into branches; these are 1 commit behind by themselves); all"
+    assert more in loss_in_words(4, summed=1)
     assert loss_in_words(1).endswith("; all of their objects have arrived.")
     assert "the objects of 1 commit have not been checked yet" in loss_in_words(2, objects=None, unchecked=1)
+
+
+def test_commits_of_branches_that_seem_to_be_deleted_are_told_apart() -> None:
+    only = "1 commit by a0 would be lost (only on branches that the last check did not find there any more); all"
+    assert only in loss_in_words(1, leaving=1, summed=0)
+    some = "3 commits by a0 would be lost (1 of them only on branches that the last check did not find there any more);"
+    assert some in loss_in_words(3, leaving=1, summed=2)
+
+
+def test_what_was_committed_since_the_last_look_is_not_known() -> None:
+    unread = " us-east-1 was last read 10 min ago; what was committed there after that is not known."
+    assert loss_in_words(unread_for=600).endswith(f"would be lost.{unread}")
+    assert loss_in_words(2, unread_for=600, doubts=["what eu-west-1 has now is not known"]).endswith(f"known.{unread}")
+
+
+def test_what_another_branch_has_is_not_lost() -> None:
+    assert loss_in_words(summed=1).endswith("seen so far would be lost: what branches are behind is on others.")
 
 
 def test_without_a_loss_or_a_look_that_is_told() -> None:

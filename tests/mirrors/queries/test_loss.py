@@ -135,6 +135,16 @@ def test_what_lies_between_is_passed_over(mirror: Mirror, main: Line) -> None:
         assert by_branch(lost(mirror)) == {"old": 1}
 
 
+def test_commits_of_branches_that_the_last_look_did_not_find_are_told_apart(mirror: Mirror, main: Line) -> None:
+    main.commit("B", ago=90)
+    side = Line(mirror.source, "side", NOW)
+    side.commit("C", ago=30, parents=[main.commits[-1]])
+    assert lost(mirror).leaving == 0
+    mirror.source.branches.filter(name="side").update(missing_since=NOW)
+    found = lost(mirror)
+    assert (found.together.tally.commits, found.leaving) == (2, 1)
+
+
 # --- the API ----------------------------------------------------------------------------------------------------------
 
 

@@ -10,10 +10,11 @@ from django.test import Client
 
 from audit.models import AuditEvent
 from core.access.policies import repository_arn
-from mirrors.models import LagBreach, Mirror, Run, Validation
+from installations.models import Contact
+from mirrors.models import Commit, LagBreach, Mirror, Repository, Run, SourceBranch, Validation
 from mirrors.services import settings
 from rbac.models import User
-from tests.mirrors.factories import make_company
+from tests.mirrors.factories import Line, make_company
 from tests.mirrors.page_text import text
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -144,6 +145,36 @@ def test_the_figures_tell_the_target_and_what_would_be_lost(olga: Client, compan
 def test_what_nobody_measured_is_not_told(olga: Client, company: Any) -> None:
     assert "within target" not in text(olga.get(MIRROR))
     assert "no commit seen so far would be lost" in text(olga.get("/mirrors/models-eu/"))
+
+
+def test_what_was_committed_since_the_last_look_is_told_as_not_known(olga: Client, company: Any) -> None:
+    mine = Repository.objects.filter(name="models")
+    told = "us-east-1 was last read {} ago; what was committed there after that is not known."
+    assert "was last read" not in text(olga.get("/mirrors/models-eu/"))
+    mine.update(looked_at=datetime.now(UTC) - timedelta(minutes=10))
+    said = text(olga.get("/mirrors/models-eu/"))
+    assert f"no commit seen so far would be lost. {told.format('10 min')}" in said
+    assert "up to date · as of the last check" in said
+    mine.update(looked_at=datetime.now(UTC) - timedelta(seconds=33))
+    assert "was last read" not in text(olga.get("/mirrors/models-eu/")), "the next look is due in half a minute"
+    failing = {"asked_at": datetime.now(UTC), "failing_since": datetime.now(UTC) - timedelta(seconds=40)}
+    Contact.objects.update_or_create(region="us-east-1", service="lakefs", defaults={"kind": "unreachable", **failing})
+    assert told.format("33 s") in text(olga.get("/mirrors/models-eu/"))
+
+
+def test_a_branch_that_seems_to_be_deleted_is_told_alike_above_and_below(olga: Client, company: Any) -> None:
+    """Nothing says that the mirror has all, beside a commit that would be lost."""
+    mirror = company["models-eu"]
+    main = SourceBranch.objects.get(repository=mirror.source, name="main")
+    line = Line(mirror.source, "gone", datetime.now(UTC))
+    parent = Commit.objects.get(repository=mirror.source, sha=main.head)
+    line.commit("late", ago=5, committer="etl", parents=[parent])
+    SourceBranch.objects.filter(pk=line.branch.pk).update(missing_since=datetime.now(UTC))
+    said = text(olga.get("/mirrors/models-eu/"))
+    assert "has every commit that was seen" not in said
+    assert "1 branch is deleted at the source; 1 commit seen there had not reached eu-west-1." in said
+    only = "1 commit by etl would be lost (only on branches that the last check did not find there any more)"
+    assert only in said
 
 
 def test_who_may_only_look_gets_no_buttons_that_would_be_refused(
