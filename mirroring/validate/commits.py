@@ -38,7 +38,7 @@ from mirrors.transitions.metarange_states import note_metaranges, proven_metaran
 from mirrors.transitions.proven_heads import prove_heads
 from mirrors.transitions.range_states import WAITS_NAMED, taken_down
 from mirrors.transitions.required_commits import prune_commits
-from mirrors.transitions.validity import locked_mirror
+from mirrors.transitions.validity import locked_mirror, note_validated
 from mirrors.transitions.waived_objects import forget_withdrawn, is_out_of_step, settle_waived
 
 log = logging.getLogger("lakemirror.validate")
@@ -81,7 +81,7 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
     complete = _judge(mirror, rows, loaded, lease)
     unmark_settled(mirror)
     if complete:
-        Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=clock.now())
+        note_validated(mirror)
     on_demand = validations.advance(mirror, lease)
     verified = verify(mirror, lease, busy=bool(checks))
     deletes_more = delete_due(mirror, lease)

@@ -26,6 +26,12 @@ _SETTINGS = ("depth", "content_sample", "imported", "pinned_creation_date")
 """Those by which something is judged; with them the repository that it was looked for in."""
 
 
+def note_validated(mirror: Mirror) -> None:
+    """Note that commits were found whole just now; unless the settings by which they were are others by now."""
+    judged_by = {name: getattr(mirror, name) for name in _SETTINGS}
+    Mirror.objects.filter(pk=mirror.pk, **judged_by).update(last_validated_at=clock.now())
+
+
 @contextmanager
 def locked_mirror(mirror: Mirror, lease: Lease, *, settings: bool = True) -> Iterator[None]:
     """A transaction that writes down a judgement: the lease is ours, and it was made by today's settings, of the
@@ -48,6 +54,8 @@ def invalidate_for_settings(old: Mirror, new: Mirror) -> None:
     """What follows from other settings, in the transaction that changes them, under the mirror's lock."""
     if _take_down(old, new):
         doubt_judgements(new)
+        new.last_validated_at = None  # nothing was, by these settings
+        new.save(update_fields=["last_validated_at"])
     new.blockers.update(look_at=clock.now())  # it may pass now
     duties.wake(MirrorDuty.VALIDATE, new.pk)
 

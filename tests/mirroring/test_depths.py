@@ -10,6 +10,8 @@ import pytest
 
 from core.errors import Denied, Unreachable
 from mirrors.models import Blocker, Mirror
+from mirrors.transitions.validity import note_validated
+from tests.mirroring.test_found_by_breaking import change
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,3 +100,18 @@ def test_an_imported_object_that_cannot_be_reached_is_looked_for_again(lm: Deplo
     lm.work(rounds=1)
     assert not Blocker.objects.exists()
     assert mirror.coverage.get(range_id="r" * 64).state == "complete"
+
+
+def test_nothing_was_validated_deeper_before_it_is(lm: Deployment) -> None:
+    lm.add_mirror()
+    lm.lake.commit(files={"a": b"1"})
+    lm.arrive()
+    lm.work()
+    old = Mirror.objects.get()
+    assert old.last_validated_at is not None
+    change(depth="content")
+    assert Mirror.objects.get().last_validated_at is None
+    note_validated(old)
+    assert Mirror.objects.get().last_validated_at is None, "that round judged by the depth of before"
+    lm.work()
+    assert Mirror.objects.get().last_validated_at is not None
