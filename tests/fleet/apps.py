@@ -14,7 +14,7 @@ from django.apps import AppConfig
 
 from core.mirroring import source_moves
 from tests.fakes import BulkStandIn, FakeMover
-from tests.fleet import CALL_SECONDS, CLOCK, GONE_SECONDS, LEASE_SECONDS, WORLD
+from tests.fleet import CALL_SECONDS, CLOCK, GONE_SECONDS, LEASE_SECONDS, SABOTAGE, WORLD
 from tests.fleet.wire import Lease, Remote
 
 
@@ -25,11 +25,13 @@ class FleetConfig(AppConfig):
     def ready(self) -> None:
         """Last of all apps: whatever is patched here is what the others have loaded."""
         from deployment import config
-        from deployment.wiring import check_jobs, clients
+        from deployment.wiring import check_jobs, clients, sweep_jobs
         from jobs import duties, lease
         from mirroring import certificates, manage
         from mirroring.promote import move_ref
         from spark_jobs.check import job
+        from tests.fleet import sabotage
+        from tests.fleet.sweeping import Patient, Remover, SweptStandIn, quicken
 
         address, region = os.environ[WORLD], config.current().region
         clients.lakefs = functools.cache(lambda at: Remote(address, f"lakefs {at}", region, _lease))  # type: ignore[assignment]
@@ -45,6 +47,11 @@ class FleetConfig(AppConfig):
         lease.LEASE_SECONDS = LEASE_SECONDS
         manage.CALL_SECONDS = move_ref.CALL_SECONDS = certificates.PUT_SECONDS = CALL_SECONDS
         source_moves.is_gone = functools.partial(source_moves.is_gone, least_seconds=GONE_SECONDS)  # type: ignore[assignment]
+        quicken()
+        sweep_jobs.store = lambda at: SweptStandIn(Patient(clients.objects(at)))  # type: ignore[assignment]
+        sweep_jobs.remover = lambda at: Remover(Patient(clients.objects(at)))  # type: ignore[assignment]
+        if name := os.environ.get(SABOTAGE):
+            sabotage.break_(name)
         if seconds := float(os.environ.get(CLOCK) or 0):
             _shift_clocks(timedelta(seconds=seconds))
 

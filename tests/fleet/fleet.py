@@ -20,9 +20,9 @@ import psycopg
 import yaml
 
 from core.mirroring.promotion import MOVED_BY_OTHERS
-from tests.fleet import CLOCK, WORLD
+from tests.fleet import CLOCK, REGIONS, WORLD
+from tests.fleet.books import misheld, misswept
 from tests.fleet.wire import Remote
-from tests.fleet.world import REGIONS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 AGED = 100
@@ -94,7 +94,8 @@ def _below(pid: int) -> list[int]:
 
 
 class Fleet:
-    """Two deployments, one per region, each a controller and two workers; the world that they share; a reader."""
+    """Two deployments, one per region, each a controller, two workers and what people ask of it; the world that they
+    share; a reader."""
 
     def __init__(self, folder: Path, database: str, *, seed: int, clocks: Mapping[str, float] | None = None) -> None:
         self.folder, self.database, self.random = folder, database, random.Random(seed)
@@ -106,7 +107,7 @@ class Fleet:
 
     def _deployment(self, region: str, clocks: Mapping[str, float]) -> list[Member]:
         manage = [sys.executable, str(ROOT / "manage.py")]
-        commands = {"controller": "controller", "worker": "qcluster", "spark-worker": "qcluster"}
+        commands = {"controller": "controller", "worker": "qcluster", "spark-worker": "qcluster", "people": "people"}
         queues = {"worker": region, "spark-worker": f"{region}-spark"}
         made = []
         for name, command in commands.items():
@@ -191,7 +192,7 @@ class Fleet:
         """kill -9 for a controller, a whole worker, or one process of a worker."""
         member = self.random.choice([one for one in self.members if one.alive] or self.members)
         kind = member.name.split(" ")[0]
-        if kind != "controller" and self.random.random() < 0.4 and member.kill_child(self.random):
+        if kind.endswith("worker") and self.random.random() < 0.4 and member.kill_child(self.random):
             self.kills[f"one process of a {kind}"] += 1
             return
         member.kill()
@@ -243,7 +244,8 @@ class Fleet:
     # What the books say
 
     def misbooked(self) -> list[str]:
-        """Promotions that never took place, what is blamed on others, and times that no clock of ours should give."""
+        """Promotions that never took place, what is blamed on others, merges and deletions that went otherwise, and
+        times that no clock of ours should give."""
         moves = {tuple(move) for move in self.world.moves()}
         rows = self._rows(
             "SELECT m.name, p.branch, p.from_commit, p.to_commit, p.why FROM mirrors_promotion p "
@@ -256,6 +258,7 @@ class Fleet:
                 problems.append(f"{mirror}/{branch}: somebody else is said to have moved it to {new[:8]}")
             elif (old and (mirror, branch, old, new) not in moves) or (mirror, branch, new) not in arrivals:
                 problems.append(f"{mirror}/{branch}: a promotion to {new[:8]} is in the books that never was")
+        problems += misheld(self._rows, self.world.released()) + misswept(self._rows, self.world.deleted())
         return problems + self._misdated()
 
     def _misdated(self) -> list[str]:
@@ -267,6 +270,8 @@ class Fleet:
             "mirrors_candidate": ("seen_at", "2 seconds"),
             "mirrors_commit": ("seen_at", "2 seconds"),
             "mirrors_run": ("started_at", "2 seconds"),
+            "mirrors_sweep": ("began_at", "2 seconds"),
+            "mirrors_heldmerge": ("held_at", "2 seconds"),
             "django_q_ormq": ("lock", "7 hours"),
         }
         problems = []

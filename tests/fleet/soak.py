@@ -1,7 +1,10 @@
 """Promotions by real processes that are killed all the time, under faults of everything that they work with.
 
-What must hold: no reader meets a torn commit; no branch goes where its source did not; no duty is held by two; each
-deployment writes to its own region only; the books tell what took place; once the trouble ends all catch up.
+What must hold: no reader meets a torn commit; no branch goes where its source did not; a mirror that brings its
+objects writes nothing that names what is not there; a sweep deletes nothing that a branch of either side leads to, nor
+what the source has; what a held merge's answer acknowledges is whole there; no duty is held by two; each deployment
+writes to its own region only; the books tell what took place; once the trouble ends all catch up, and what the source
+has collected goes at the mirrors that follow that.
 """
 
 from __future__ import annotations
@@ -20,9 +23,13 @@ CLOCKS = {
     "spark-worker eu-west-1": -DAY,
     "worker us-east-1": -DAY,
     "spark-worker us-east-1": DAY,
+    "people us-east-1": DAY,
+    "people eu-west-1": -DAY,
 }
 """Half of the workers live tomorrow, the others yesterday."""
 CATCH_UP_SECONDS = 60.0
+SWEEP_SECONDS = 120.0
+"""Of two sweeps more, and an approval that may be refused a few times."""
 LOSS_EVERY = 25
 """So many promotions lie between two losses. Each puts in question all that names what was lost, most of a history: a
 slow machine would do nothing else if they came by the clock."""
@@ -40,6 +47,8 @@ class Report:
     caught_up: float | None = None
     kills: Counter[str] = field(default_factory=Counter)
     faults: Mapping[str, int] = field(default_factory=dict)
+    deeds: Mapping[str, int] = field(default_factory=dict)
+    left_over: int = 0
     problems: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
@@ -51,6 +60,7 @@ class Report:
             + ("not all caught up" if self.caught_up is None else f"all caught up {self.caught_up:.1f} s later"),
             f"{self.kills.total()} kills: {_told(self.kills)}",
             f"{sum(self.faults.values())} faults: {_told(self.faults)}",
+            f"{_told(self.deeds)}; {self.left_over} objects left that could go",
             f"{self.reads} heads opened, {self.overlaps} harmless calls after a lease was lost, "
             f"{len(self.problems)} problems",
         ]
@@ -87,6 +97,7 @@ def soak(
         all_.world.end()
         all_.revive(all_=True)
         _catch_up(all_, report)
+        _sweep_up(all_, report)
         time.sleep(1)  # for what goes on although everything is where it should be, and for the reader
         all_.stop()
         _conclude(all_, report)
@@ -116,7 +127,9 @@ def _trouble(all_: Fleet, promotions: int, kill_every: float, tell: Callable[[st
             raise TimeoutError(f"no promotion for {CATCH_UP_SECONDS:g} s: {all_.world.behind()[:5]}")
         if now > tell_at:
             tell_at = now + 30
-            tell(f"{done} promotions, {all_.kills.total()} kills, {len(all_.world.report()['problems'])} problems")
+            told = all_.world.report()
+            deeds, problems = _told(told["deeds"]), len(told["problems"])
+            tell(f"{done} promotions, {all_.kills.total()} kills, {deeds}, {problems} problems")
 
 
 def _catch_up(all_: Fleet, report: Report) -> None:
@@ -126,9 +139,24 @@ def _catch_up(all_: Fleet, report: Report) -> None:
         report.problems += [f"stuck: {line}" for line in all_.world.behind()]
 
 
+def _sweep_up(all_: Fleet, report: Report) -> None:
+    """Whatever the source has collected goes in the end."""
+
+    def left() -> int:
+        return sum(all_.world.left_over().values())
+
+    before = left()
+    try:
+        seconds = all_.wait(lambda: not left(), SWEEP_SECONDS, "sweeping up")
+        report.deeds = {"seconds until all had gone": int(seconds), "objects left until then": before}
+    except TimeoutError:
+        report.left_over = left()
+        report.problems.append(f"{report.left_over} objects of {before} that nothing leads to were never deleted")
+
+
 def _conclude(all_: Fleet, report: Report) -> None:
     found = all_.world.report()
     report.reads, report.overlaps, report.faults = found["reads"], found["overlaps"], found["faults"]
-    report.kills = all_.kills
+    report.kills, report.deeds = all_.kills, {**found["deeds"], **report.deeds}
     report.problems += found["problems"] + all_.misbooked()
     report.problems += [f"the {one.name} died" for one in all_.beside if not one.alive]

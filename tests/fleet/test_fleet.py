@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from tests.fleet import REGIONS
 from tests.fleet.fleet import Fleet, fleet
 from tests.fleet.soak import soak
-from tests.fleet.world import REGIONS
 from tests.postgres import quick_server
 
 

@@ -99,8 +99,10 @@ def test_calls_fail_before_and_after_they_took_place(world: World, monkeypatch: 
         except (LakeMirrorError, Cut):
             continue
     faults = world.report()["faults"]
-    assert set(faults) >= {"slow", "500 before", "500 after", "cut before", "cut after"}
-    took_place = 60 - faults["500 before"] - faults["cut before"]
+    assert set(faults) >= {
+        f"{fault} at a lakefs" for fault in ("slow", "500 before", "500 after", "cut before", "cut after")
+    }
+    took_place = 60 - faults["500 before at a lakefs"] - faults["cut before at a lakefs"]
     assert len(world.lakefs[EU].repositories["lake-0-mirror"].branches) == took_place
 
 

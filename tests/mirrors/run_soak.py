@@ -13,6 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.fleet import SABOTAGE
+
 
 def main(arguments: list[str]) -> int:
     """Exit code 1 when a promise was broken."""
@@ -21,7 +23,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("first_seed", nargs="?", type=int, default=1)
     parser.add_argument("--processes", type=int, metavar="PROMOTIONS", help="by real processes, on PostgreSQL")
     parser.add_argument("--seed", type=int, help="the same as the second argument")
+    parser.add_argument(
+        "--sabotage", metavar="NAME", help="of real processes: break what tests/fleet/sabotage.py names"
+    )
     told = parser.parse_args(arguments)
+    if told.sabotage:
+        os.environ[SABOTAGE] = told.sabotage
     seed = told.first_seed if told.seed is None else told.seed
     return _soak_processes(told.processes, seed) if told.processes else _soak(told.steps, seed)
 

@@ -29,5 +29,5 @@ class Command(BaseCommand):
                     name=one["mirror"],
                     region=one["region"],
                     storage_namespace=one["mirrored"],
-                    settings={"object_replication": one["object_replication"]},
+                    settings=one["settings"],
                 )
