@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from tests.fleet.routes import Route
 
 HELD = "main"
-HOOK_SECONDS = 15
+HOOK_SECONDS = 30
 """lakeFS's time-out of a hook: an answer that comes later is heard by nobody."""
 MOST_AT_ONCE = 2
-POLICY = {"branches": HELD, "copies": 1, "hold_seconds": 10, "when_late": "refuse"}
+POLICY = {"branches": HELD, "copies": 1, "hold_seconds": 20, "when_late": "refuse"}
 
 
 @dataclass(frozen=True, slots=True)
