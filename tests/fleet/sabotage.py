@@ -6,21 +6,24 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from core.holding import Arrival
+from tests.fleet.sweeping import replaced
 
 
 def _forget_a_branch() -> None:
     """A sweep overlooks the first branch: what only that one leads to at the mirror may go."""
     from mirroring.sweep import deletions, look
-    from mirroring.sweep.kept_commits import Kept, kept_in_books
+    from mirroring.sweep.kept_commits import Kept, kept_in_books, named_now
 
     def without(mirror: Any) -> Kept:
         kept = kept_in_books(mirror)
         lost, commits = _of_one_branch(mirror)
         return Kept(kept.metaranges - lost, kept.commits - commits)
 
-    look.kept_in_books = deletions.kept_in_books = without
-    named = look.named_now
-    look.named_now = deletions.named_now = lambda mirror: named(mirror) - _of_one_branch(mirror)[1]
+    def named(mirror: Any) -> set[str]:
+        return named_now(mirror) - _of_one_branch(mirror)[1]
+
+    for module in (look, deletions):
+        replaced(module, kept_in_books=without, named_now=named)
 
 
 def _of_one_branch(mirror: Any) -> tuple[set[str], set[str]]:
@@ -49,7 +52,7 @@ def _release_unproven() -> None:
     """A held merge is released whatever is there."""
     from mirrors.services.holds import arrivals
 
-    arrivals._arrival = lambda mirror, commit, held: Arrival(mirror.region, "")
+    replaced(arrivals, _arrival=lambda mirror, commit, held: Arrival(mirror.region, ""))
 
 
 MUTANTS: dict[str, Callable[[], None]] = {

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from types import ModuleType
 from typing import Any
 
 from core.errors import LakeMirrorError
@@ -16,8 +17,7 @@ from tests.fleet import APART_SECONDS
 
 TRIES = 4
 """As often a client of a store tries what a second try may mend."""
-SLICE_SECONDS, BATCH_SECONDS, FENCED_SECONDS = 2.0, 1.0, 3.0
-SOON = timedelta(seconds=3)
+SOON, LATER, EXPIRES = timedelta(seconds=3), timedelta(seconds=20), timedelta(seconds=30)
 
 
 def quicken() -> None:
@@ -27,15 +27,19 @@ def quicken() -> None:
     from mirroring.sweep import deletions, look
     from mirrors.transitions import held_merges, move_intents
 
-    sweeping.APART = look.APART = timedelta(seconds=APART_SECONDS)
-    look.EXPIRES = deletions.EXPIRES = timedelta(seconds=30)
-    look.AGAIN, look.PRUNED_IN, look.LITTLE = SOON, 1.0, 10**9
-    deletions.SLICE_SECONDS, deletions.BATCH_SECONDS = SLICE_SECONDS, BATCH_SECONDS
-    deletions.FENCED_SECONDS, deletions.ROUNDS_APART = FENCED_SECONDS, 2
+    replaced(sweeping, APART=timedelta(seconds=APART_SECONDS))
+    replaced(look, APART=timedelta(seconds=APART_SECONDS), AGAIN=SOON, EXPIRES=EXPIRES, PRUNED_IN=1.0, LITTLE=10**9)
+    replaced(deletions, EXPIRES=EXPIRES, SLICE_SECONDS=2.0, BATCH_SECONDS=1.0, FENCED_SECONDS=3.0, ROUNDS_APART=2)
     kinds.register(*(replace(kind, interval=lambda: 2.0) for kind in kinds.registered() if kind.name == "sweep"))
-    move_intents.KEPT = timedelta(seconds=6)
-    held_merges.KEPT_AFTER_REFUSAL = held_merges.TAKEN_WITHIN = timedelta(seconds=20)
-    held_merges.ANSWER_LOST = timedelta(seconds=6)
+    replaced(move_intents, KEPT=timedelta(seconds=6))
+    replaced(held_merges, KEPT_AFTER_REFUSAL=LATER, TAKEN_WITHIN=LATER, ANSWER_LOST=timedelta(seconds=6))
+
+
+def replaced(module: ModuleType, **values: Any) -> None:
+    """Other values of what a module has. Raises AttributeError for what it does not have."""
+    for name, value in values.items():
+        getattr(module, name)
+        setattr(module, name, value)
 
 
 class Patient:

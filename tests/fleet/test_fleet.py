@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from tests.fleet import REGIONS, SABOTAGE
+from tests.fleet import REGIONS
 from tests.fleet.fleet import Fleet, fleet
 from tests.fleet.soak import soak
 from tests.postgres import quick_server
@@ -46,15 +46,6 @@ def test_processes_that_are_killed_and_live_on_different_days_keep_every_promise
     assert report.kills
     assert report.reads > 20
     assert report.deeds["merges held"]
-    assert report.deeds["objects collected at the source"]
-
-
-def test_merges_that_are_released_unproven_are_found(
-    folder: Path, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(SABOTAGE, "merges-are-released-unproven")
-    report = soak(folder, database, promotions=10, seed=1, kill_every=60.0, routes=3, most_branches=5)
-    assert any("is said to be in" in problem for problem in report.problems), "\n".join(report.lines())
 
 
 def test_either_deployment_may_die_and_the_other_goes_on(folder: Path, database: str) -> None:

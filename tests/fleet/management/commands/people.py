@@ -1,4 +1,4 @@
-"""`manage.py people`: merges that lakeFS asks about are held by this deployment, and deletions approved, or not."""
+"""`manage.py people`: merges that lakeFS asks about are held by this deployment; sweeps wanted, and approved or not."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from django.db import connections
 
 from core.errors import LakeMirrorError
 from deployment import config
-from mirrors.models import Sweep
+from mirrors.models import Mirror, Sweep
 from mirrors.services.holds.hold import Question, merge_hold
 from mirrors.services.sweeps.approval import sweep_approve, sweep_reject
+from mirrors.services.sweeps.asking import sweep_now
 from rbac.management.commands.ensure_admin import administrators
 from tests.fleet import WORLD
 from tests.fleet.merges import HOOK_SECONDS
 from tests.fleet.wire import Remote
 
 THREADS = 2
-REJECTED = 0.2
+REJECTED, WANTED_NOW = 0.2, 0.05
+"""Of deletions that wait for approval; of looks that might be taken at once."""
 PAUSE = 0.5
 
 
@@ -69,3 +71,7 @@ def _decide(region: str) -> None:
         decide = sweep_reject if random.random() < REJECTED else sweep_approve
         with suppress(LakeMirrorError):
             decide(actor=administrators().get(), mirror=sweep.mirror, number=sweep.pk)
+    for mirror in Mirror.objects.filter(region=region, follow_gc=True):
+        if random.random() < WANTED_NOW:
+            with suppress(LakeMirrorError):
+                sweep_now(actor=administrators().get(), mirror=mirror)
