@@ -55,6 +55,7 @@ def configuration(layout: Layout, *, secret_key: str, hook_secret: str = "") -> 
         "source_lakefs_secret_access_key": SECRET_ACCESS_KEY,
         "validator": {"cooldown_on_missing": "5s"},
         "listen_address": f"127.0.0.1:{port_base() + WEB}",
+        "notifications": {"site_url": f"http://127.0.0.1:{port_base() + WEB}"},
     }
     hooks = {"secrets": {region.name: hook_secret for region in layout.regions}}
     return values | ({"hooks": hooks} if hook_secret else {})

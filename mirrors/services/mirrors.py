@@ -24,7 +24,7 @@ from mirrors.models import Mirror, MirrorBranch, MirrorDuty, Repository, all_bra
 from mirrors.queries.duties import OF_A_MIRROR
 from mirrors.services import placement
 from mirrors.services.adoption import Adopted, check_adoptable, reaching
-from mirrors.services.rights import require_change, require_operation
+from mirrors.services.rights import require_change, require_operation, right_to_delete
 from mirrors.services.settings_etag import etag_of
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.selection import whole_selection
@@ -222,7 +222,7 @@ def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING) -> None:
 
     Raises Denied, NotFound (it is being deleted) and Stale (not as it was `seen`).
     """
-    right = ("fs:DeleteRepository", repository_arn(mirror.name))
+    right = right_to_delete(mirror)
     rbac.require(actor, right)
     with transaction.atomic():
         seen.require(etag_of(mirror_lock(mirror)), mirror.name)

@@ -84,5 +84,10 @@ def require_change(user: Any, mirror: Mirror) -> Right:
     return right
 
 
+def right_to_delete(mirror: Mirror) -> Right:
+    """The right by which somebody deletes it."""
+    return "fs:DeleteRepository", repository_arn(mirror.name)
+
+
 def _reads(user: Any) -> bool:
     return bool(getattr(user, "is_authenticated", False) and user.is_active)

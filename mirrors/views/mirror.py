@@ -21,7 +21,7 @@ from db import clock
 from db.snapshot import one_moment
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.services import mirrors, settings
-from mirrors.services.rights import require_operation
+from mirrors.services.rights import require_operation, right_to_delete
 from mirrors.status.branch_commits import BranchCommits, branch_commits
 from mirrors.status.copying import copying_of
 from mirrors.status.lag_panel import lag_panel
@@ -30,6 +30,7 @@ from mirrors.status.sparks import sparks
 from mirrors.status.tags import count_tags, tag_readings
 from mirrors.views.forms import CopyLimitsForm, DeletionForm
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_see, show_tab
+from rbac import services as rbac
 from web.errors import status_of
 from web.pauses import stated_by_form
 
@@ -167,8 +168,9 @@ def branch_reset(request: HttpRequest, name: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @may_see
 def mirror_delete(request: HttpRequest, name: str) -> HttpResponse:
-    """Say what goes and what stays, and ask for the name."""
+    """Say what goes and what stays, and ask for the name. Raises Denied for who may not delete it."""
     mirror = find_visible(request, name)
+    rbac.require(request.user, right_to_delete(mirror))
     form = DeletionForm(request.POST if request.method == "POST" else None, name=mirror.name)
     if not (form.is_bound and form.is_valid()):
         return _show_deletion(request, mirror, form, 400 if form.is_bound else 200)

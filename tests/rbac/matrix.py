@@ -104,14 +104,14 @@ mirrors.see: GET mirror_sweeps, GET api-sweeps, GET api-sweep
 mirrors.approve: POST api-sweep-approve, POST api-sweep-reject
 mirrors.see mirrors.approve: POST sweep_approve, POST sweep_reject
 mirrors.see: GET mirror_object, GET api-copying
-mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_delete
+mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit
 every-mirror: GET api-preflight, GET api-preview, GET api-planned-unreplicated
 mirrors.create: POST api-mirrors, POST api-preflight, POST api-preview, POST api-planned-unreplicated
 some-mirror mirrors.create: GET mirror_new, POST mirror_new
 mirrors.change: PATCH api-mirror, PATCH api-preflight, PATCH api-preview, PATCH api-planned-unreplicated
 mirrors.see mirrors.change: POST mirror_settings
 mirrors.delete: DELETE api-mirror, DELETE api-preflight, DELETE api-preview, DELETE api-planned-unreplicated
-mirrors.see mirrors.delete: POST mirror_delete
+mirrors.see mirrors.delete: GET mirror_delete, POST mirror_delete
 mirrors.pause: POST api-pause, POST api-resume
 mirrors.see mirrors.pause: POST mirror_pause, POST mirror_resume
 mirrors.copying: POST api-copying-pause, POST api-copying-resume, POST api-copying-limits
