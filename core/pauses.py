@@ -42,12 +42,12 @@ class Pause:
         return self.until is not None and now >= self.until
 
     def told(self, now: datetime) -> Phrase:
-        """The beginning of a sentence: "paused", or who paused it until when, and why."""
+        """The beginning of a sentence: "paused", or by whom, why, and when that was meant to end."""
         if not self.reason and self.until is None:
             return say("paused")
         by = f" by {self.by}" if self.by else ""
         why = say(" (", self.reason.rstrip("."), ")") if self.reason else say()
-        return say(f"paused{by}", self._end(now), why)
+        return say(f"paused{by}", why, self._end(now))
 
     def overdue(self, subject: str, now: datetime) -> Phrase:
         """The sentences of an alert: it has lasted for longer than was said. `subject`: the name of what is paused."""
@@ -60,7 +60,7 @@ class Pause:
         if self.until is None:
             return say()
         passed = f", {in_words((now - self.until).total_seconds())} ago" if self.is_overdue(now) else ""
-        return say(f" until {self.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC{passed}")
+        return say(f", meant to end at {self.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC{passed}")
 
 
 def columns_of(pause: Pause | None, stated: Mapping[str, Any], *, by: str, now: datetime) -> dict[str, Any]:

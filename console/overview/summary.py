@@ -11,6 +11,7 @@ from django.db.models import Min
 
 from console.exports_summary import Summary
 from console.jobs.workers import WorkerReading
+from core.mirroring.explain.blocker_text import count_objects
 from core.mirroring.rpo import in_words, worst_lag
 from core.mirroring.states import NOT_KNOWN, State, Tone
 from core.text.phrases import Phrase, count, say, sentence
@@ -82,8 +83,11 @@ def tell(
     within = sum(is_within(reading) for reading in readings)
     well = f"{within:,} of {count(len(readings), 'mirror is within its', 'mirrors are within their')} target"
     others = [reading for reading in readings if not is_explained(reading, causes)]
-    need, unknown = len(needing(others)), sum(_is_unknown(reading) for reading in others)
+    need, not_known = len(needing(others)), [reading for reading in others if _is_unknown(reading)]
+    unproven = sum(reading.state is State.UNPROVEN for reading in not_known)
+    unknown = len(not_known) - unproven
     first = _first_copies(readings)
+    paused = sum(_is_well_paused(reading) for reading in others)
     retrying = sum(reading.state is State.RETRYING for reading in others)
     stops = sum(cause.service == REPLICATION for cause in causes)
     outages = len(causes) - stops
@@ -91,12 +95,14 @@ def tell(
     words += [count(stops, "replication has stopped", "replications have stopped")] if stops else []
     words += [count(need, "needs you", "need you")] if need else []
     words += [count(unknown, "is unknown", "are unknown")] if unknown else []
+    words += [count(unproven, "is not proven", "are not proven")] if unproven else []
     words += [count(retrying, "is being retried", "are being retried")] if retrying else []
     words += [first] if first else []
     words += [count(len(troubles), "queue is late", "queues are late")] if troubles else []
     words += ["deployments differ"] if differing else []
-    rest = "; no mirror needs you" if exports_need else "; nothing needs you"
-    return sentence(say(well), ": " if words else rest, ", ".join(words))
+    words = words or ["no mirror needs you" if exports_need else "nothing needs you"]
+    words += [count(paused, "is paused", "are paused")] if paused else []
+    return sentence(say(well), "; ", ", ".join(words))
 
 
 def _first_copies(readings: Sequence[MirrorStatus]) -> str:
@@ -109,6 +115,11 @@ def _is_unknown(reading: MirrorStatus) -> bool:
     """Of a mirror that needs somebody, or is being retried, that is said."""
     told_otherwise = reading.state.tone is Tone.BAD or reading.state is State.RETRYING
     return not told_otherwise and (reading.lag is None or reading.state in NOT_KNOWN)
+
+
+def _is_well_paused(reading: MirrorStatus) -> bool:
+    """Of one that is paused for too long, or of which nobody knows what waits, that is said."""
+    return reading.state is State.PAUSED and not reading.needs_somebody and not _is_unknown(reading)
 
 
 def tiles(
@@ -147,7 +158,7 @@ def _within(readings: Sequence[MirrorStatus]) -> Tile:
 
 def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
     number = sum(reading.waiting for reading in readings)
-    more = "+" if any(reading.waiting_more for reading in readings) else ""
+    more = any(reading.waiting_more for reading in readings)
     since = min((reading.waiting_since for reading in readings if reading.waiting_since), default=None)
     states = {reading.state for reading in readings}
     unchecked = sum(reading.is_unchecked for reading in readings)
@@ -156,9 +167,9 @@ def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
     below = f"{count(unchecked, 'mirror')} not checked yet" if unchecked else below
     below = "see what is damaged below" if State.DAMAGED in states else below
     below = f"oldest for {in_words((now - since).total_seconds())}" if since else below
-    figure = f"{number:,}{more} {'file' if number == 1 and not more else 'files'}" if number else "nothing"
+    figure = count_objects(number, more=more)
     figure = "not known yet" if unchecked == len(readings) and not number else figure
-    return Tile("Waiting to arrive", figure, below)
+    return Tile("Missing or wrong", figure, below)
 
 
 def _workers(queues: Sequence[QueueReading], workers: Sequence[WorkerReading]) -> Tile:

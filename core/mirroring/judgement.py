@@ -113,10 +113,10 @@ def judge_commit(proof: CommitProof | None) -> Judgement:
 
 def _judge_data(proof: CommitProof) -> Judgement | None:
     if proof.problems > proof.gone:
-        singular, plural = "1 file of it is missing or wrong", "files of it are missing or wrong"
+        singular, plural = "1 object of it is missing or wrong", "objects of it are missing or wrong"
         return Judgement(Obstacle.PROBLEMS, singular if proof.problems == 1 else f"{proof.problems} {plural}")
     if proof.gone or proof.metarange == "gone":
-        return Judgement(Obstacle.GONE, "a file of it is missing on both sides")
+        return Judgement(Obstacle.GONE, "an object of it is missing on both sides")
     if proof.metarange not in ("", "complete"):
         return Judgement(Obstacle.METARANGE, f"its metarange is {proof.metarange}")
     if proof.ranges is None:

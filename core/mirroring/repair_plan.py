@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.mirroring.explain.blocker_text import FILES, NOUNS, common_reason, is_copied, tell_reason
+from core.mirroring.explain.blocker_text import NOUNS, OBJECTS, common_reason, is_copied, tell_reason
 from core.mirroring.object_check import Imported, Reason
 from core.replication.causes import ON_ITS_WAY, Cause
 from core.text.phrases import count
@@ -110,7 +110,7 @@ def _copied(records: int, region: str) -> RepairStep:
 def _step(group: Group, region: str, source_region: str, managed: bool, held: str) -> RepairStep:
     reason = common_reason(group.reason, gone=group.gone_at_source)
     clause, advice = tell_reason(reason, group.number, region=region, source_region=source_region)
-    message = f"{count(group.number, *NOUNS.get(group.kind, FILES))} {clause}"
+    message = f"{count(group.number, *NOUNS.get(group.kind, OBJECTS))} {clause}"
     if managed and not group.gone_at_source and is_copied(reason):
         advice = held or f"LakeMirror copies it from {source_region} and tries again by itself"
         way = Way.MENDED if held else Way.COPIED

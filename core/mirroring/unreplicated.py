@@ -124,7 +124,7 @@ def say_loss(
     if objects is None:
         clauses.append(f"the objects of {count(unchecked, 'commit')} have not been checked yet")
     elif objects:
-        clauses.append(f"{count(objects, 'file has', 'files have')} not arrived")
+        clauses.append(f"{count(objects, 'object is', 'objects are')} missing or wrong at the mirror")
     elif not gone:
         clauses.append("all of their objects have arrived")
     if gone:

@@ -131,13 +131,13 @@ def _offer(mirror: str, offer: dict[str, Any] | None) -> list[RenderableType]:
     if not offer:
         return []
     if offer["held"]:
-        return ["", line(f"LakeMirror could copy these files itself. {offer['held']}.")]
+        return ["", line(f"LakeMirror could copy these objects itself. {offer['held']}.")]
     bring = f"lakemirror mirror bring {quote(mirror)}"
     ids = " ".join(f"--id {one}" for one in offer["wrong"])
     told = [f"{bring} --all"] if offer["missing"] else []
     told += [f"{bring} --replace {ids}"] if ids else []
     commands = [Text(one, no_wrap=True, overflow="ignore") for one in told]
-    return ["", line("LakeMirror can copy these files itself, once:"), *commands]
+    return ["", line("LakeMirror can copy these objects itself, once:"), *commands]
 
 
 def _copies(files: Sequence[dict[str, Any]]) -> list[RenderableType]:
@@ -260,7 +260,8 @@ def unreplicated(answer: dict[str, Any]) -> RenderableType:
 def _loss_words(figures: dict[str, Any]) -> str:
     commits, objects, total, oldest = _loss_cells(figures)
     noun = "commit" if commits == "1" else "commits"
-    things = f"{objects} objects, {total}" if figures["objects"] is not None else "number of objects not known"
+    lacking = f"{objects} {'object' if objects == '1' else 'objects'} missing or wrong, {total}"
+    things = lacking if figures["objects"] is not None else "number of objects not known"
     authors = ", ".join(author["committer"] for author in figures["authors"][:3])
     by = f" by {authors}{' and others' if len(figures['authors']) > 3 else ''}" if authors else ""
     return f"Would be lost: {commits} {noun}{by}; {things}; the oldest was seen {oldest}."

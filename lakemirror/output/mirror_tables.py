@@ -105,7 +105,7 @@ def _replication(mirror: dict[str, Any]) -> Iterator[tuple[str, str]]:
     told = mirror.get("replication") or {"causes": []}
     for number, one in enumerate(told["causes"]):
         fix = f" {one['fix']}." if one["fix"] else ""
-        text = f"{count(one['number'], 'file')}, {cause_words(one['cause'])}: {one['message']}.{fix}"
+        text = f"{count(one['number'], 'object')}, {cause_words(one['cause'])}: {one['message']}.{fix}"
         yield "" if number else "Not replicated", text
 
 
@@ -117,7 +117,7 @@ def _branch_row(branch: dict[str, Any], as_of: str) -> Sequence[str | Text]:
         short(branch["source_head"]),
         _number(branch["pending_commits"], "commit"),
         length(branch["lag_seconds"]),
-        _number(branch["blockers_total"], "thing"),
+        _number(branch["blockers_total"], "object"),
         ago(branch["advanced_at"], as_of),
     )
 

@@ -177,7 +177,7 @@ def _try_checks(mirror: Mirror, checks: list[RangeCheck], lease: Lease) -> LakeM
 
 def _summary(arrived: int, checked: int, complete: int, verified: int) -> str:
     again = f", {verified} ranges checked again" if verified else ""
-    return f"{arrived} missing files arrived, {checked} ranges checked, {complete} commits complete{again}"
+    return f"{arrived} missing objects arrived, {checked} ranges checked, {complete} commits complete{again}"
 
 
 def _next_in(mirror: Mirror) -> float | None:

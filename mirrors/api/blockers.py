@@ -236,10 +236,12 @@ class Bring(APIView):
 
 def _copying(number: int, *, replace: bool) -> str:
     if number:
-        return f"{'replacing' if replace else 'copying'} {count(number, 'file')} now"
+        return f"{'replacing' if replace else 'copying'} {count(number, 'object')} now"
     if replace:
-        return "nothing to replace: only files that arrived with other content are replaced"
-    told = "nothing to copy: only files that are missing are copied; one that arrived with other content stays as it is"
+        return "nothing to replace: only objects that arrived with other content are replaced"
+    told = (
+        "nothing to copy: only objects that are missing are copied; one that arrived with other content stays as it is"
+    )
     return f'{told}, unless you ask with "replace": true'
 
 

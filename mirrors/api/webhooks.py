@@ -61,7 +61,7 @@ def s3_hook(request: HttpRequest, installation: str) -> JsonResponse:
         return json_error(HTTPStatus.BAD_REQUEST, message_of(error), field=field_of(error))
     number = arrivals.objects_arrived(region=installation, objects=objects)
     number += arrivals.copies_told(region=installation, copies=copies)
-    waited = count(number, "missing file")
+    waited = count(number, "missing object")
     return JsonResponse({"message": f"checking {waited} now"}, status=202)
 
 

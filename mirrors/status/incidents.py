@@ -87,7 +87,7 @@ _DONE_BY_OTHERS = {
 def _not_whole(branches: Sequence[BranchStatus]) -> Happened:
     """Heads that lack something which was not there before either, as those of a mirror that was adopted may."""
     since = min((branch.since for branch in branches if branch.since), default=None)
-    return Happened("A file of its head is missing or wrong", since, [branch.name for branch in branches])
+    return Happened("An object of its head is missing or wrong", since, [branch.name for branch in branches])
 
 
 def _damaged(mirror: Mirror) -> Happened:
@@ -97,8 +97,8 @@ def _damaged(mirror: Mirror) -> Happened:
     showing, all_known = _showing(mirror, holders)
     text = count(
         totals["number"],
-        "file that was complete is missing or wrong",
-        "files that were complete are missing or wrong",
+        "object that was complete is missing or wrong",
+        "objects that were complete are missing or wrong",
     )
     if not showing:
         text += "; no branch is known to be affected now" if all_known else "; which branches are affected is not known"

@@ -117,18 +117,18 @@ def _message(number: int) -> str:
     """What is told of a retry that found so many things to look for."""
     if not number:
         return "Nothing selected can be checked again: it may have arrived already."
-    return f"Checking {count(number, 'file')} again now."
+    return f"Checking {count(number, 'object')} again now."
 
 
 def _brought(number: int) -> str:
     """What is told of so many files that LakeMirror is to copy."""
     if not number:
         return "Nothing selected is missing any more, or none of it can be copied."
-    return f"Copying {count(number, 'file')} now. Each counts once it is found at the mirror."
+    return f"Copying {count(number, 'object')} now. Each counts once it is found at the mirror."
 
 
 def _replaced(number: int) -> str:
     """What is told of so many files that LakeMirror is to write over."""
     if not number:
         return "Nothing selected has other content than it should any more, or none of it can be replaced."
-    return f"Replacing {count(number, 'file')} now, where the source has what the commit says."
+    return f"Replacing {count(number, 'object')} now, where the source has what the commit says."

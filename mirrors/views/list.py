@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import Invalid, LakeMirrorError
-from core.mirroring.states import NOT_KNOWN, State
+from core.mirroring.states import State
 from core.text.phrases import Phrase, count, name, say, sentence
 from db import clock
 from installations.probes import NAME
@@ -91,10 +91,13 @@ def tell(readings: Sequence[MirrorStatus]) -> Phrase:
 
 def _not_well(readings: Sequence[MirrorStatus]) -> str:
     """What goes wrong though no mirror needs somebody by itself, or ""."""
-    unknown = sum(reading.state in NOT_KNOWN for reading in readings)
+    unknown, unproven = (
+        sum(reading.state is state for reading in readings) for state in (State.UNKNOWN, State.UNPROVEN)
+    )
     retrying = sum(reading.state is State.RETRYING for reading in readings)
     outages = dict.fromkeys(outage.brief for reading in readings for outage in reading.outages)
     words = [f"{count(unknown, 'is', 'are')} unknown"] if unknown else []
+    words += [f"{count(unproven, 'is', 'are')} not proven"] if unproven else []
     words += [f"{count(retrying, 'is', 'are')} being retried"] if retrying else []
     return "; ".join(filter(None, [", ".join(words), *outages]))
 

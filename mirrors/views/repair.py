@@ -47,4 +47,4 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
 
 def _message(commit: Commit, done: Repaired) -> str:
     first = f"; {commit.sha[:SHORT_ID]} goes first" if done.first else ""
-    return f"Checking {count(done.blockers, 'file')} again now{first}."
+    return f"Checking {count(done.blockers, 'object')} again now{first}."

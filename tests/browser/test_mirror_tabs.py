@@ -64,7 +64,7 @@ def test_a_click_on_retry_is_answered_at_once_and_carried_out(olga: Page, compan
     button = olga.locator(f"#blocker-{thing.pk} button[value='one-{thing.pk}']")
     button.click()
     expect(button).to_have_text("Queued")
-    expect(olga.locator("#notices")).to_contain_text("Checking 1 file again now.")
+    expect(olga.locator("#notices")).to_contain_text("Checking 1 object again now.")
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
     assert Blocker.objects.exclude(pk=thing.pk).filter(look_at=thing.look_at).count() == 2
 
@@ -77,7 +77,7 @@ def test_a_repair_is_planned_in_place_outlives_a_poll_and_is_run(olga: Page, com
     with olga.expect_response(lambda answer: answer.request.method == "GET"):
         olga.evaluate("htmx.trigger('#live', 'refresh')")
     plan.get_by_role("button", name="Check again").click()
-    expect(olga.locator("#notices")).to_contain_text("Checking 3 files again now")
+    expect(olga.locator("#notices")).to_contain_text("Checking 3 objects again now")
     expect(olga).to_have_url(commit_page("nightly orders load"))
 
 
@@ -89,7 +89,7 @@ def test_a_selection_outlives_a_poll_and_is_what_is_retried(olga: Page, company:
         olga.evaluate("htmx.trigger('#live', 'refresh')")
     expect(olga.get_by_role("checkbox", name="part-00018.parquet")).to_be_checked()
     olga.get_by_role("button", name="Retry selected").click()
-    expect(olga.locator("#notices")).to_contain_text("Checking 2 files again now.")
+    expect(olga.locator("#notices")).to_contain_text("Checking 2 objects again now.")
 
 
 def test_the_parts_follow_each_other_in_place_and_have_addresses(olga: Page, company: Any) -> None:
@@ -199,7 +199,7 @@ def test_validate_is_queued_and_seen_among_the_runs(olga: Page, company: Any) ->
 def test_a_commit_is_waived_once_its_id_is_typed_and_the_waiver_withdrawn(olga: Page, company: Any) -> None:
     olga.goto(commit_page("nightly orders load"))
     olga.get_by_role("link", name="Waive").click()
-    expect(olga.locator(".impact")).to_contain_text("3 files, 57.5 MB")
+    expect(olga.locator(".impact")).to_contain_text("3 objects, 57.5 MB")
     olga.get_by_label("Why may it stay unreadable?").fill("the disk is gone")
     olga.get_by_role("button", name="Waive this commit").click()
     expect(olga.get_by_role("alert")).to_contain_text("Nothing was waived")
@@ -226,14 +226,14 @@ def test_without_scripts_links_and_forms_do_the_same(plain: Page, company: Any) 
     tab(plain, "Backlog").click()
     plain.get_by_role("checkbox", name="part-00018.parquet").check()
     plain.get_by_role("button", name="Retry selected").click()
-    expect(plain.locator("#notices")).to_contain_text("Checking 1 file again now.")
+    expect(plain.locator("#notices")).to_contain_text("Checking 1 object again now.")
     expect(plain).to_have_url(f"{MIRROR}backlog/")
     plain.goto(commit_page("nightly orders load"))
     plain.get_by_role("button", name="Prioritise").click()
     expect(plain.locator(".actions")).to_have_text(re.compile("Prioriti[sz]ed"))
     plain.get_by_role("link", name="Plan repair").click()
     plain.get_by_role("button", name="Check again").click()
-    expect(plain.locator("#notices")).to_contain_text("Checking 3 files again now")
+    expect(plain.locator("#notices")).to_contain_text("Checking 3 objects again now")
     expect(plain).to_have_url(commit_page("nightly orders load"))
 
 

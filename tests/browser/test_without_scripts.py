@@ -143,11 +143,11 @@ def test_the_backlog_is_chosen_from_and_retried(plain: Page, company: Any, answe
     here = plain.url
     assert "prefix=orders" in here and "reason=" in here
     thing = Blocker.objects.get(path__endswith="part-00018.parquet")
-    press(plain, f"Retry {thing.path}", "Checking 1 file again now.")
+    press(plain, f"Retry {thing.path}", "Checking 1 object again now.")
     plain.get_by_role("checkbox", name="part-00017.parquet").check()
-    press(plain, "Retry selected", "Checking 1 file again now.")
+    press(plain, "Retry selected", "Checking 1 object again now.")
     for name in ("Retry all of this reason", "Retry all"):
-        press(plain, name, "Checking 3 files again now.")
+        press(plain, name, "Checking 3 objects again now.")
         expect(plain).to_have_url(here)
     assert redirected(answers)
 
@@ -155,7 +155,7 @@ def test_the_backlog_is_chosen_from_and_retried(plain: Page, company: Any, answe
 def test_a_commit_is_put_first_and_what_it_lacks_retried(plain: Page, company: Any, answers: Any) -> None:
     plain.goto(MIRROR)
     plain.locator(".state-cell").get_by_role("link").first.click()
-    press(plain, "Retry now", "Checking 3 files again now.")
+    press(plain, "Retry now", "Checking 3 objects again now.")
     press(plain, "Prioritise", "are copied and validated first")
     expect(plain.locator(".actions")).to_have_text(re.compile("Prioriti[sz]ed"))
     assert redirected(answers)

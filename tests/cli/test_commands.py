@@ -65,7 +65,7 @@ def test_a_mirror_is_shown_with_its_sentence_figures_and_branches(server: StandI
     assert "Worst lag     2 min (1 of 2 branches behind)" in lines
     assert "Source        lake in us-east-1, checked 3 s ago" in lines
     main = next(line for line in lines if line.startswith("main  "))
-    assert " ".join(main.split()) == "main Blocked 58ebd328 94e84f28 2 commits 2 min 1 thing 5 min ago"
+    assert " ".join(main.split()) == "main Blocked 58ebd328 94e84f28 2 commits 2 min 1 object 5 min ago"
     assert lines[-1] == "As of 2026-11-21 12:25:00 UTC"
 
 

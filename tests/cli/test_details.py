@@ -149,7 +149,7 @@ def test_what_is_missing_is_looked_for_now(olgas: Terminal, company: Any) -> Non
     assert said(olgas("mirror", "retry", *EU, "--all")).startswith("checking 3 problem")
     with mock.patch("deployment.wiring.clients.require_writable"):
         assert said(olgas("mirror", "bring", *EU, "--all")).startswith("copying ")
-        assert said(olgas("mirror", "bring", *EU, "--id", str(thing.pk))).startswith("copying 1 file now")
+        assert said(olgas("mirror", "bring", *EU, "--id", str(thing.pk))).startswith("copying 1 object now")
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
 
 
@@ -164,7 +164,7 @@ def test_a_repair_is_planned_and_run(olgas: Terminal, company: Any) -> None:
     plan = said(olgas("mirror", "repair", "analytics-eu", sha[:8], "--dry-run"))
     assert "Awaited 3 objects have not reached eu-west-1 (57.5 MB)" in plan
     assert "A run takes 3 requests to the destination" in plan
-    assert "LakeMirror can copy these files itself, once: lakemirror mirror bring analytics-eu --all" in plan
+    assert "LakeMirror can copy these objects itself, once: lakemirror mirror bring analytics-eu --all" in plan
     assert not MirrorCommit.objects.filter(urgency__gt=0).exists()
     assert said(olgas("mirror", "repair", "analytics-eu", sha[:8])).startswith("checking 3 problem")
     assert MirrorCommit.objects.filter(urgency__gt=0, commit__sha=sha).exists()

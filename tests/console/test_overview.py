@@ -50,7 +50,7 @@ def test_without_mirrors_it_teaches(olga: Client) -> None:
 
 
 def test_one_sentence_says_how_many_are_within_their_target(olga: Client, company: Any) -> None:
-    assert "3 of 8 mirrors are within their target: 3 need you, 2 are unknown." in text(olga.get("/"))
+    assert "3 of 8 mirrors are within their target; 3 need you, 2 are unknown, 1 is paused." in text(olga.get("/"))
 
 
 def test_where_all_is_well_it_says_so(olga: Client, company: Any) -> None:
@@ -58,7 +58,7 @@ def test_where_all_is_well_it_says_so(olga: Client, company: Any) -> None:
     said = text(olga.get("/"))
     assert "1 of 1 mirror is within its target; nothing needs you." in said
     assert "Needs you" not in said
-    assert tiles(olga)["Waiting to arrive"] == ("nothing", "nothing is missing")
+    assert tiles(olga)["Missing or wrong"] == ("nothing", "nothing is missing")
     assert tiles(olga)["Oldest commit awaiting validation"][0] == "none"
     failed()
     said = text(olga.get("/"))
@@ -75,19 +75,19 @@ def test_a_first_copy_is_neither_late_nor_well(olga: Client) -> None:
     page = olga.get("/")
     told = {tile.name: (tile.figure, tile.below, tile.bad) for tile in page.context["tiles"]}
     assert told["Within target"] == ("0 / 1", "1 is being copied for the first time", False)
-    assert told["Waiting to arrive"][:2] == ("not known yet", "1 mirror not checked yet")
-    assert "0 of 1 mirror is within its target: 1 is being copied for the first time." in text(page)
+    assert told["Missing or wrong"][:2] == ("not known yet", "1 mirror not checked yet")
+    assert "0 of 1 mirror is within its target; 1 is being copied for the first time." in text(page)
     assert "nothing is missing" not in text(page)
     shown = text(olga.get("/mirrors/big-eu/"))
     assert "nothing is checked yet" in shown and "nothing is missing" not in shown
     at_mirror(mirror, commit, "complete", now=now)
-    assert tiles(olga)["Waiting to arrive"] == ("nothing", "some are still being checked")
+    assert tiles(olga)["Missing or wrong"] == ("nothing", "some are still being checked")
 
 
 def test_tiles_are_of_facts(olga: Client, company: Any) -> None:
     told = tiles(olga)
     assert told["Within target"] == ("3 / 8", "worst: billing-us, 3 h")
-    assert told["Waiting to arrive"] == ("4 files", "oldest for 13 min")
+    assert told["Missing or wrong"] == ("4 objects", "oldest for 13 min")
     assert told["Oldest commit awaiting validation"] == ("14 min", "since it was seen")
 
 
@@ -101,7 +101,7 @@ def test_exports_and_workers_have_their_tiles(olga: Client, company: Any) -> Non
     told = tiles(olga)
     assert told["Exports in order"] == ("0 / 2", "1 needs attention, 1 is not exported yet")
     assert told["Workers"][0] == "3 alive" and "Spark reachable" in told["Workers"][1]
-    assert "oldest unvalidated commit 14 min" in told["Waiting to arrive"][1]
+    assert "oldest unvalidated commit 14 min" in told["Missing or wrong"][1]
     Worker.objects.filter(host="b").update(spark_trouble="connection refused")
     assert "Spark is starting" in tiles(olga)["Workers"][1], "as its worker did a moment ago"
     Worker.objects.filter(host="b").update(started_at=now - timedelta(minutes=3))
@@ -116,7 +116,7 @@ def test_where_something_is_lost_at_both_sides_no_tile_says_that_nothing_is_miss
     del lm.us_store.objects[uri_of(lm, head, "a").replace(NAMESPACE, "s3://src/lake")]
     damage(lm, head)
     told = {tile.name: tile.below for tile in summary.tiles([page()], [], [], None, NO_EXPORTS, clock.now())}
-    assert told["Waiting to arrive"] == "see what is damaged below"
+    assert told["Missing or wrong"] == "see what is damaged below"
 
 
 def test_what_needs_somebody_stands_first_with_one_action_each(olga: Client, company: Any) -> None:

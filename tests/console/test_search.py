@@ -196,7 +196,7 @@ def test_the_page_groups_what_it_found_by_kind(olga: Client, company: dict[str, 
     said = text(page)
     assert "Repositories 1 orders in us-east-1" in said
     assert "in eu-west-1, of orders in us-east-1" in said
-    assert "Missing files 2 mirrors" in said and f"is missing 3 files, the first since 09:02:38: {ORDERS}" in said
+    assert "Missing objects 2 mirrors" in said and f"is missing 3 objects, the first since 09:02:38: {ORDERS}" in said
     assert 'href="/mirrors/analytics-eu/backlog/?prefix=orders"' in page.content.decode()
     assert "No results for zebra." in text(look(olga, "zebra"))
     assert "None" not in said
@@ -274,7 +274,7 @@ def test_only_the_last_rows_are_gone_through_and_the_page_says_so(
     Blocker.objects.filter(path=ORDERS).update(path="early/x")
     answer = found(api, "early/")
     assert answer["missing"] == {"results": [], "has_more": False, "looked_at_all": False}
-    assert "Only missing files can be found by path, of these the last 200,000" in text(look(olga, "early/"))
+    assert "Only missing objects can be found by path, of these the last 200,000" in text(look(olga, "early/"))
     assert ids(api, "features_v", "branches") == []
     assert ids(api, "features_v2", "branches") == ["features_v2"]
 

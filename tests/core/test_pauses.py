@@ -20,8 +20,8 @@ HOUR = timedelta(hours=1)
         (Pause(), "paused"),
         (Pause(by="olga", at=NOW), "paused"),
         (Pause(by="olga", reason="new disks."), "paused by olga (new disks)"),
-        (Pause(by="olga", until=NOW + HOUR), "paused by olga until 2026-01-31 23:00 UTC"),
-        (Pause("new disks", NOW - HOUR), "paused until 2026-01-31 21:00 UTC, 1 h ago (new disks)"),
+        (Pause(by="olga", until=NOW + HOUR), "paused by olga, meant to end at 2026-01-31 23:00 UTC"),
+        (Pause("new disks", NOW - HOUR), "paused (new disks), meant to end at 2026-01-31 21:00 UTC, 1 h ago"),
     ],
 )
 def test_a_pause_says_who_why_and_until_when(pause: Pause, told: str) -> None:
@@ -33,7 +33,9 @@ def test_it_is_overdue_from_its_end_on() -> None:
     assert [ends.is_overdue(NOW + timedelta(seconds=by)) for by in (-1, 0, 1)] == [False, True, True]
     assert not Pause().is_overdue(NOW)
     told = str(Pause("new disks", NOW - HOUR, by="olga").overdue("lake-eu", NOW))
-    assert told.startswith("lake-eu was paused by olga until 2026-01-31 21:00 UTC, 1 h ago (new disks), and still is. ")
+    assert told.startswith(
+        "lake-eu was paused by olga (new disks), meant to end at 2026-01-31 21:00 UTC, 1 h ago, and still is. "
+    )
 
 
 def test_what_is_not_said_of_one_that_goes_on_stays() -> None:

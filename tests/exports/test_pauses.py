@@ -41,7 +41,8 @@ def test_it_says_why_until_when_and_by_whom(api: Api, lm: Deployment) -> None:
     shown = pause(api, reason="bucket moves", for_seconds=7200)
     assert (shown["paused"], shown["pause_reason"], shown["paused_by"]) == (True, "bucket moves", "olga")
     assert (
-        shown["reason"].startswith("Paused by olga until ") and "(bucket moves): no commits of main" in shown["reason"]
+        shown["reason"].startswith("Paused by olga (bucket moves), meant to end at ")
+        and " UTC: no commits of main" in shown["reason"]
     )
     moved = pause(api, until=None)
     assert (moved["pause_reason"], moved["paused_until"]) == ("bucket moves", None)

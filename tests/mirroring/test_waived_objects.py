@@ -197,7 +197,7 @@ def test_the_api_gives_lists_and_withdraws_it(lm: Deployment, x: str, owner: Use
     assert [(one["commits_total"], one["waived"]) for one in groups] == [(2, True)]
     shown = Client()
     shown.force_login(owner)
-    assert "1 file is waived: no longer waited for" in text(shown.get("/mirrors/lake-eu/backlog/"))
+    assert "1 object is waived: no longer waited for" in text(shown.get("/mirrors/lake-eu/backlog/"))
     told = api.call("GET", f"{MIRRORS}/lake-eu/commits/{lm.head()}/certificate")[1]["waivers"]
     assert [(one["given_by"], one["reason"], one["objects"]) for one in told] == [(owner.username, "why", [x])]
     assert api.call("DELETE", f"{waivers}/{waiver['id']}")[0] == 204

@@ -64,15 +64,15 @@ SENTENCES = {
     "mirror-blocked": "object x of ",
     "key-expiring": " (nightly) expires in ",
     "audit-broken": "The audit chain is broken: event 1 ",
-    "mirror-paused-too-long": "lake-second was paused by olga until ",
+    "mirror-paused-too-long": "lake-second was paused by olga",
     "head-ungated": ", which nobody asked to have in eu-west-1 first; 1 such head in the last day.",
-    "mirror-damaged": "Damaged: 1 file that was complete before is missing or wrong in eu-west-1 now (a).",
+    "mirror-damaged": "Damaged: 1 object that was complete before is missing or wrong in eu-west-1 now (a).",
 }
 ENDINGS = {
     "region-down": "The lakeFS of eu-west-1 answers.",
     "export-failed": "Exported: The destination has matched main",
     "replication-stopped": "Objects written to us-east-1 arrive in eu-west-1.",
-    "mirror-blocked": "Damaged: 1 file",
+    "mirror-blocked": "Damaged: 1 object",
     "key-expiring": "Another key has taken the place of ",
     "audit-broken": "The audit chain is whole.",
     "mirror-paused-too-long": "Up to date: main is up to date",

@@ -45,7 +45,10 @@ def test_it_is_told_from_its_end_on_and_over_when_it_is_resumed(
     look(looks, 10)
     alert = Alert.objects.get()
     assert (alert.kind, alert.severity, alert.name, alert.link) == (KIND, "warning", "lake-eu", "/mirrors/lake-eu/")
-    assert alert.sentence.startswith("lake-eu was paused by olga until ") and "1 min ago (new disks)" in alert.sentence
+    assert (
+        alert.sentence.startswith("lake-eu was paused by olga (new disks), meant to end at ")
+        and "1 min ago" in alert.sentence
+    )
     assert alert.since == Mirror.objects.get().paused_until and "Resume" in alert.remedy
     look(looks, 20)
     assert Mirror.objects.get().paused and events() == [(KIND, "opened")]

@@ -15,8 +15,8 @@ NOUNS = {
     "metarange": ("metarange", "metaranges"),
     "record": ("record", "records"),
 }
-FILES = ("file", "files")
-"""What is of several kinds together."""
+OBJECTS = NOUNS["object"]
+"""What is of several kinds together: in a store, all of them are objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,16 @@ _TAMPERED = _Reason(
 
 
 def count_waiting(waiting: Waiting) -> str:
-    """How much that is: "3 objects", or "5 files" where there are several kinds; "nothing"."""
-    one, many = NOUNS.get(waiting.kind, FILES)
-    if waiting.more:
-        return f"{waiting.number:,}+ {many}"
-    return count(waiting.number, one, many) if waiting.number else "nothing"
+    """How much that is: "3 objects", "10,000+ objects", "nothing"."""
+    return count_objects(waiting.number, more=waiting.more)
+
+
+def count_objects(number: int, *, more: bool = False) -> str:
+    """So many things that are missing or wrong, of whatever kinds; with `more` at least so many."""
+    one, many = OBJECTS
+    if more:
+        return f"{number:,}+ {many}"
+    return count(number, one, many) if number else "nothing"
 
 
 def reason_of(thing: Thing) -> str:
@@ -188,10 +193,10 @@ def _of_things(commit: CommitFacts, region: str, source_region: str) -> Lack:
     worst = min(commit.things, key=lambda thing: (thing.waived, thing.arriving, thing.first_seen))
     number, others = _counted(commit, worst)
     reason = _REASONS.get(reason_of(worst)) or _unknown(worst)
-    one, many = NOUNS.get(worst.kind, FILES)
+    one, many = NOUNS.get(worst.kind, OBJECTS)
     brief = say(f"{count(number, one, many)} {reason.brief} for ", short(commit.commit_id))
     verb = (reason.one if number == 1 else reason.many).format(region=region, source=source_region)
-    more = f", and {count(others, 'other file is', 'other files are')} missing or wrong too" if others else ""
+    more = f", and {count(others, 'other object is', 'other objects are')} missing or wrong too" if others else ""
     clause = say(_subject(worst, number, one, many), " of ", short(commit.commit_id), " ", verb, more)
     advice = sentence(reason.advice.format(region=region, source=source_region))
     if commit.managed and is_copied(reason_of(worst)):

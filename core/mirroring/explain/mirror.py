@@ -131,7 +131,7 @@ def _with_damage(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     number, example = mirror.waiting.damaged, mirror.waiting.example
     if not number:
         return verdict
-    what = count(number, "file that was complete before is", "files that were complete before are")
+    what = count(number, "object that was complete before is", "objects that were complete before are")
     what = f"more than {what}" if mirror.waiting.more_damaged else what
     named = say(" (", code(example), " among them)" if number > 1 else ")") if example else say()
     phrase = sentences(

@@ -73,7 +73,7 @@ def _paused(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | N
     waiting = sentence(count(behind, "branch waits", "branches wait")) if behind else say()
     if not behind and not told:
         waiting = sentence("nothing waits")
-    phrase = sentences(sentence(pause.told(now), ": no branch moves until it is resumed"), waiting, told)
+    phrase = sentences(sentence(pause.told(now), ": no branch moves until somebody resumes it"), waiting, told)
     return Verdict(State.PAUSED, PAUSED_TOO_LONG if pause.is_overdue(now) else "paused", phrase)
 
 

@@ -88,6 +88,6 @@ def test_what_waiting_won_t_help_is_spoken_of_first() -> None:
 
 
 def test_a_pause_is_told_of_what_is_on_its_way_only() -> None:
-    paused = Verdict(State.PAUSED, "paused", sentence("paused: no branch moves until it is resumed"))
-    assert told(WHOLE, Stage.READY, standing=paused).endswith("Paused: no branch moves until it is resumed.")
+    paused = Verdict(State.PAUSED, "paused", sentence("paused: no branch moves until somebody resumes it"))
+    assert told(WHOLE, Stage.READY, standing=paused).endswith("Paused: no branch moves until somebody resumes it.")
     assert "Paused" not in told(WHOLE, Stage.HEAD, heads=["main"], standing=paused)

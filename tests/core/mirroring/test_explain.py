@@ -148,9 +148,9 @@ def test_what_waiting_will_not_help_is_spoken_of_before_what_is_only_missing() -
 def test_things_of_different_kinds_are_counted_apart() -> None:
     wrong = thing(path="a", reason="size-differs", gone_at_source=False)
     told = str(blocked_by(thing(path="b"), thing(path="c"), thing(path="d", reason="etag-differs")).sentence)
-    assert "and 2 other files are missing or wrong too" in told
+    assert "and 2 other objects are missing or wrong too" in told
     assert "other thing" not in str(blocked_by(thing(path="b"), thing(path="c")).sentence)
-    assert "and 1 other file is missing or wrong too" in str(blocked_by(wrong, thing(path="b")).sentence)
+    assert "and 1 other object is missing or wrong too" in str(blocked_by(wrong, thing(path="b")).sentence)
 
 
 def test_what_is_gone_at_both_sides_says_so_and_what_to_do() -> None:
@@ -465,7 +465,7 @@ def test_damage_after_promotion_is_said_before_what_is_only_late() -> None:
     verdict, [main] = explain(mirror(branch(), waiting=lost), NOW, Targets())
     assert (verdict.state, verdict.reason_code, main.state) == (State.DAMAGED, "damaged", State.UP_TO_DATE)
     assert str(verdict.sentence) == (
-        "Damaged: 2 files that were complete before are missing or wrong in eu-west-1 now"
+        "Damaged: 2 objects that were complete before are missing or wrong in eu-west-1 now"
         " (orders/part-17.parquet among them). No branch was moved back. Copy them again from us-east-1."
         " main is up to date: eu-west-1 has every commit that was seen in us-east-1."
     )

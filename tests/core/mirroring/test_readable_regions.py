@@ -38,7 +38,7 @@ def read(found: Found | None, state: str = "active") -> Readable:
     [
         (commit(), True, ""),
         (commit(record="pending"), False, "record is pending"),
-        (commit(data="waiting", problems=2), False, "2 files of it are missing or wrong"),
+        (commit(data="waiting", problems=2), False, "2 objects of it are missing or wrong"),
         (commit(data="gone", problems=1, gone=1), False, "missing on both sides"),
         (commit(history=False), False, "descends from"),
         (commit(data="unknown", proven=0), None, "not been checked"),

@@ -67,7 +67,8 @@ def loss_in_words(commits: int = 0, *, authors: int = 1, **more: Any) -> str:
 
 
 def test_a_loss_is_told_in_one_sentence() -> None:
-    lost = "If us-east-1 failed now, 4 commits by a0 and a1 would be lost; 8,112 files have not arrived."
+    lost = "If us-east-1 failed now, 4 commits by a0 and a1 would be lost; "
+    lost += "8,112 objects are missing or wrong at the mirror."
     assert loss_in_words(4, authors=2, objects=8112) == lost
     assert "at least 5 commits by a0, a1, a2 and 2 others" in loss_in_words(5, authors=5, at_least=True)
     fewer = "would be lost (branches are 17 commits behind, added up: some lack the same ones); all"

@@ -342,7 +342,7 @@ def test_replacing_is_asked_for_in_so_many_words(api: Api, main: Line) -> None:
         told = api.call("POST", url, {"blockers": [spoilt.pk]})[1]
         assert told["blockers"] == 0 and told["message"].endswith('unless you ask with "replace": true')
         status, told = api.call("POST", url, {"all": True, "replace": True})
-        assert (status, told["blockers"], told["message"]) == (202, 1, "replacing 1 file now")
+        assert (status, told["blockers"], told["message"]) == (202, 1, "replacing 1 object now")
         assert api.call("POST", url, {"replace": True})[0] == 400
     assert Blocker.objects.get(replace_asked_at__isnull=False) == spoilt
     assert Mirror.objects.get(name="lake-eu").bring_all_at is None
@@ -354,7 +354,7 @@ def test_bringing_is_asked_for_audited_and_refused_where_nothing_may_be_copied(a
     url, named = f"{MIRRORS}/lake-eu/bring", Blocker.objects.get(path="orders/1.csv")
     with mock.patch("deployment.wiring.clients.require_writable") as writable:
         status, told = api.call("POST", url, {"blockers": [named.pk]})
-        assert (status, told["blockers"], told["message"]) == (202, 1, "copying 1 file now")
+        assert (status, told["blockers"], told["message"]) == (202, 1, "copying 1 object now")
         assert api.call("POST", url, {"addresses": [named.address, "data/nobody-waits-for-it"]})[1]["blockers"] == 1
         assert Blocker.objects.filter(bring_asked_at__isnull=False).get() == named
         assert writable.call_count == 2

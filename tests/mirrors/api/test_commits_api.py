@@ -301,7 +301,7 @@ def test_a_commit_that_is_not_validated_has_none_and_it_says_why(api: Api, lm: D
     commit = lm.lake.commit(files={"a": b"1"})
     lm.arrive(lm.lake.address_of(commit, "a"))
     lm.work()
-    missing = "1 file of it is missing or wrong (1 of 1 ranges"
+    missing = "1 object of it is missing or wrong (1 of 1 ranges"
     assert f"is not validated at 'lake-eu': {missing}" in refusal(api, commit)
     child = lm.lake.commit(files={"a": b"2"})
     lm.arrive(lm.lake.address_of(commit, "a"))

@@ -146,7 +146,7 @@ def test_each_region_says_whether_it_can_read_the_commit_and_since_when(api: Api
         "eu-west-1/lake-eu": (True, "2026-11-21T09:08:14.000Z", None),
         "us-east-1/lake": (True, "2026-11-21T09:06:34.000Z", None),
     }
-    missing = "1 file of it is missing or wrong"
+    missing = "1 object of it is missing or wrong"
     assert regions(api, b.sha[:6])["eu-west-1/lake-eu"] == (False, None, missing)
 
 

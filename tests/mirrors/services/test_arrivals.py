@@ -62,10 +62,10 @@ def test_an_object_s_arrival_ends_the_wait_at_once(lm: Deployment) -> None:
     lm.work()
     rest()
     lm.arrive()
-    assert deliver(told(f"lake/{held[0]}")) == (202, "checking 1 missing file now")
+    assert deliver(told(f"lake/{held[0]}")) == (202, "checking 1 missing object now")
     assert is_due()
     assert Blocker.objects.filter(look_at__lte=datetime.now(UTC)).get().path == "a b"
-    assert deliver(told(f"lake/{held[1]}", f"lake/{held[0]}"))[1] == "checking 1 missing file now"
+    assert deliver(told(f"lake/{held[1]}", f"lake/{held[0]}"))[1] == "checking 1 missing object now"
     lm.work(look=False)
     assert lm.head() == commit
 
@@ -92,7 +92,7 @@ def test_the_object_is_found_however_the_store_writes_its_key(
     lm.work()
     rest()
     lm.arrive()
-    assert deliver({"Records": [record(written(f"lake/{name}"))]}) == (202, "checking 1 missing file now")
+    assert deliver({"Records": [record(written(f"lake/{name}"))]}) == (202, "checking 1 missing object now")
     assert Blocker.objects.filter(look_at__lte=datetime.now(UTC)).get().path == "odd"
     deliver(told("lake/data/other"))
     lm.work(look=False)
@@ -120,7 +120,7 @@ def test_what_nobody_misses_or_lies_elsewhere_is_nobody_s_business(lm: Deploymen
     rest()
     strange = told("lake/data/other", f"lake2/{address}", address, f"lake/{commit}", "lake/\x00")
     strange["Records"].append(record("lake/\ud800"))
-    nothing = (202, "checking 0 missing files now")
+    nothing = (202, "checking 0 missing objects now")
     assert deliver(strange) == nothing
     assert deliver(told(f"lake/{address}", bucket="src")) == nothing
     assert deliver(told(f"lake/{address}", bucket="d\x00")) == nothing
@@ -172,7 +172,7 @@ def missing_one(lm: Deployment) -> tuple[str, str]:
 def test_a_copy_that_the_source_completed_is_looked_for_at_the_mirror(lm: Deployment) -> None:
     commit, held = missing_one(lm)
     lm.arrive()
-    assert deliver(copied(DONE, f"lake/{held}"), "us-east-1") == (202, "checking 1 missing file now")
+    assert deliver(copied(DONE, f"lake/{held}"), "us-east-1") == (202, "checking 1 missing object now")
     assert is_due()
     lm.work(look=False)
     assert lm.head() == commit
@@ -183,7 +183,7 @@ def test_the_reason_of_a_failed_copy_is_kept_until_it_is_done(lm: Deployment) ->
     Blocker.objects.update(cause="Pending", cause_at=datetime.now(UTC))
     gone = {"failureReason": "DstBucketNotFound", "destinationBucket": "arn:aws:s3:::dst"}
     for _ in range(2):
-        assert deliver(copied(FAILED, f"lake/{held}", **gone), "us-east-1") == (202, "checking 0 missing files now")
+        assert deliver(copied(FAILED, f"lake/{held}", **gone), "us-east-1") == (202, "checking 0 missing objects now")
     failure = ReplicationFailure.objects.get(address_hash=address_hash(held))
     assert (failure.bucket, failure.reason) == ("dst", "DstBucketNotFound")
     assert Blocker.objects.get().cause_at is None, "the store is asked again at once"
@@ -205,4 +205,4 @@ def test_failures_of_other_places_are_nobody_s_and_older_ones_go(lm: Deployment)
 def test_a_copy_to_another_bucket_is_not_looked_for(lm: Deployment) -> None:
     _, held = missing_one(lm)
     other = copied(DONE, f"lake/{held}", destinationBucket="arn:aws:s3:::another")
-    assert deliver(other, "us-east-1")[1] == "checking 0 missing files now"
+    assert deliver(other, "us-east-1")[1] == "checking 0 missing objects now"

@@ -50,7 +50,9 @@ def test_it_says_why_until_when_and_by_whom(api: Api, lm: Deployment, head: str)
     assert (shown["paused"], shown["pause_reason"], shown["paused_by"]) == (True, "new disks", "olga")
     ends = datetime.fromisoformat(shown["paused_until"])
     assert timedelta(seconds=7195) < ends - datetime.fromisoformat(shown["paused_at"]) < timedelta(seconds=7205)
-    assert shown["reason"].startswith(f"Paused by olga until {ends:%Y-%m-%d %H:%M} UTC (new disks): no branch moves")
+    assert shown["reason"].startswith(
+        f"Paused by olga (new disks), meant to end at {ends:%Y-%m-%d %H:%M} UTC: no branch moves"
+    )
     assert (shown["status"], shown["reason_code"]) == ("Paused", "paused")
     event = AuditEvent.objects.get(subject="mirror/lake-eu", verb="pause")
     assert (event.action, event.reason, event.after["pause_reason"]) == ("fs:OperateMirror", "new disks", "new disks")
@@ -87,7 +89,7 @@ def test_one_that_lasts_for_longer_goes_on_and_needs_somebody(api: Api, lm: Depl
     lm.run(Duty.objects.get(kind="promote").pk)
     reading = mirror_status(Mirror.objects.get())
     assert reading.mirror.paused and needing([reading]) == [reading]
-    assert reading.reason_code == "paused_too_long" and "UTC, 2 h ago (new disks)" in reading.sentence
+    assert reading.reason_code == "paused_too_long" and "(new disks), meant to end at " in reading.sentence
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_a_version_that_knows_no_reasons_may_resume_and_pause(api: Api, lm: Depl
     Mirror.objects.update(paused=True)
     shown = api.call("GET", MIRROR)[1]
     assert (shown["paused"], shown["pause_reason"], shown["paused_until"]) == (True, None, None)
-    assert shown["reason"].startswith("Paused: no branch moves until it is resumed")
+    assert shown["reason"].startswith("Paused: no branch moves until somebody resumes it")
 
 
 def test_the_page_tells_it_and_takes_another_end(olga: Client, lm: Deployment, head: str, teammate: User) -> None:
@@ -157,4 +159,4 @@ def test_the_overview_names_it_as_needing_somebody(api: Api, olga: Client, lm: D
     assert "nothing needs you" in text(olga.get("/"))
     lasts_too_long()
     said = text(olga.get("/"))
-    assert "1 needs you" in said and "2 h ago (new disks)" in said
+    assert "1 needs you" in said and "UTC, 2 h ago: no branch moves" in said

@@ -151,30 +151,30 @@ def test_the_page_says_the_same_without_scripts(olga: Client, company: Any) -> N
         "Awaiting replication 3 objects have not reached eu-west-1 (57.5",
         "Needs you 1 object has other content",
         "Gone 1 object is missing in us-east-1 too",
-        "Check again checks 5 files in eu-west-1 now (5 requests",
+        "Check again checks 5 objects in eu-west-1 now (5 requests",
         "aws s3 cp s3://",
     ):
         assert words in said
     answer = olga.post(page_of("nightly orders load"), {"back": MIRROR}, follow=True)
-    assert "Checking 5 files again now;" in text(answer)
+    assert "Checking 5 objects again now;" in text(answer)
 
 
 def test_the_page_offers_what_we_can_do_ourselves_before_what_is_copied_by_hand(olga: Client, company: Any) -> None:
     mirror, page = company["analytics-eu"], page_of("nightly orders load")
     said = text(olga.get(page))
     assert said.index("Bring all copies everything that is missing") < said.index("Copy them yourself")
-    assert "Replace writes over 1 file with other content, where the source has what the commit says" in said
+    assert "Replace writes over 1 object with other content, where the source has what the commit says" in said
     html = olga.get(page).content.decode()
     assert 'value="bring-all"' in html and 'value="replace-selected"' in html
     wrong = Blocker.objects.get(path="users/a")
     with mock.patch("deployment.wiring.clients.require_writable"):
         which = {"which": "replace-selected", "thing": str(wrong.pk), "back": MIRROR}
         answer = olga.post(f"{MIRROR}backlog/retry/", which, follow=True)
-    assert "Replacing 1 file now" in text(answer)
+    assert "Replacing 1 object now" in text(answer)
     assert Blocker.objects.get(replace_asked_at__isnull=False) == wrong
     Mirror.objects.filter(pk=mirror.pk).update(paused=True)
     said = text(olga.get(page))
-    assert "LakeMirror could copy these files itself. Nothing is copied while the mirror is paused" in said
+    assert "LakeMirror could copy these objects itself. Nothing is copied while the mirror is paused" in said
     assert "Bring all" not in said
 
 
@@ -188,7 +188,7 @@ def test_repair_leads_to_the_commit_that_the_sentence_names(company: Any) -> Non
 def test_where_we_copy_there_is_nothing_to_copy_by_hand(olga: Client, api: Api, company: Any) -> None:
     Mirror.objects.filter(name="analytics-eu").update(object_replication="managed")
     said = text(olga.get(page_of("nightly orders load")))
-    assert "LakeMirror copies this mirror's files itself: there is nothing to copy by hand" in said
+    assert "LakeMirror copies this mirror's objects itself: there is nothing to copy by hand" in said
     assert "aws s3" not in said and "Replication brings" not in said
     plan = repair(api, "nightly orders load", {"dry_run": True})[1]
     assert (plan["commands"], plan["steps"][0]["way"]) == ([], "copied")

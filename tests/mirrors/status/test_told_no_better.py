@@ -132,7 +132,7 @@ def test_194_in_a_pause_nobody_knows_what_waits_at_a_source_that_is_not_seen(lm:
     source_unseen()
     assert (page().state, page().lag, lags()) == (State.PAUSED, None, [])
     assert "Nothing waits" not in page().sentence and "what it has now is not known" in page().sentence
-    assert overview() == "0 of 1 mirror is within its target: 1 is unknown."
+    assert overview() == "0 of 1 mirror is within its target; 1 is unknown."
 
 
 def _stop(lm: Deployment) -> None:
@@ -170,7 +170,7 @@ def test_194_one_branch_that_is_not_proven_makes_the_worst_lag_unknown(lm: Deplo
     mirrored(lm, "dev", z=b"9")
     MirrorBranch.objects.filter(name="dev").update(proven=False)
     assert (page().state, page().lag, len(lags())) == (State.UNPROVEN, None, 1)
-    assert overview() == "0 of 1 mirror is within its target: 1 is unknown."
+    assert overview() == "0 of 1 mirror is within its target; 1 is not proven."
 
 
 def test_194_one_unknown_mirror_makes_the_worst_lag_between_two_regions_unknown() -> None:
@@ -197,7 +197,7 @@ def test_195_at_another_store_nothing_is_told_to_be_there(lm: Deployment, teamma
     head = mirrored(lm, a=b"1")
     with another_store():
         assert (page().lag, lags()) == (None, [])
-        assert overview() == "0 of 1 mirror is within its target: 1 is unknown."
+        assert overview() == "0 of 1 mirror is within its target; 1 is not proven."
         assert "1 branch shows a commit that is not known to be complete" in said_of_loss()
         mirror = Mirror.objects.select_related("source").get()
         assert unreached_of(mirror).at_least

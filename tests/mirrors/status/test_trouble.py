@@ -109,18 +109,18 @@ def test_damage_is_told_with_its_branches_and_looked_for_with_one_click(
     mirror, [_, *ranges] = Mirror.objects.get(), lm.lake.files_of(head)
     thing = damage(mirror, ranges[0])
     told = happened(olga, "/mirrors/lake-eu/")
-    assert told.startswith("main: 1 file that was complete is missing or wrong. Seen 7 min ago,")
+    assert told.startswith("main: 1 object that was complete is missing or wrong. Seen 7 min ago,")
     assert primary(olga, "/mirrors/lake-eu/") == ["Repair…"], "to Backlog, where it is brought or replaced"
     assert "Check again" in text(olga.get("/mirrors/lake-eu/"))
     answer = olga.post("/mirrors/lake-eu/backlog/retry/", {"which": "all"}, follow=True)
-    assert "Checking 1 file again now" in text(answer)
+    assert "Checking 1 object again now" in text(answer)
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
 
 
 def test_damage_beside_tampering_is_told_too(olga: Client, company: Any) -> None:
     damage(company["lab-eu"], make_id("another range"))
     told = happened(olga, "/mirrors/lab-eu/")
-    assert "trial: Somebody wrote" in told and "1 file that was complete is missing or wrong" in told
+    assert "trial: Somebody wrote" in told and "1 object that was complete is missing or wrong" in told
     assert primary(olga, "/mirrors/lab-eu/") == ["Undo the changes of trial"]
 
 
@@ -163,4 +163,4 @@ def test_a_head_that_never_was_whole_is_told_with_its_branch(lm: Deployment) -> 
     Coverage.objects.all().delete()
     lm.work(3)
     [told] = trouble_of(mirror_status(Mirror.objects.get())).happened
-    assert (told.text, told.branches) == ("A file of its head is missing or wrong", ["main"])
+    assert (told.text, told.branches) == ("An object of its head is missing or wrong", ["main"])

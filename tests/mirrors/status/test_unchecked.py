@@ -111,7 +111,7 @@ def test_214_no_tile_says_that_nothing_is_missed(lm: Deployment) -> None:
     mirrored(lm, a=b"1")
     nobody_checks()
     told = {tile.name: tile.below for tile in summary.tiles([listed()], [], [], None, NO_EXPORTS, clock.now())}
-    assert told["Waiting to arrive"] == "as of the last check"
+    assert told["Missing or wrong"] == "as of the last check"
 
 
 def test_214_a_commit_was_readable_when_that_was_checked(lm: Deployment) -> None:
@@ -127,4 +127,4 @@ def test_a_list_does_not_say_that_nothing_needs_you_of_a_mirror_that_is_not_prov
     mirrored(lm, a=b"1")
     MirrorCommit.objects.update(data="unknown")
     unprove_heads(Mirror.objects.get())
-    assert str(tell([listed()])) == "0 of 1 mirror up to date; 1 is unknown."
+    assert str(tell([listed()])) == "0 of 1 mirror up to date; 1 is not proven."

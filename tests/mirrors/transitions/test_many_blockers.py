@@ -49,7 +49,7 @@ def read() -> MirrorStatus:
 
 def test_a_mirror_waits_for_at_least_so_many(main: Line) -> None:
     reading = read()
-    assert (reading.waiting, reading.waiting_words, reading.waiting_figure) == (FEW, "3+ files", "3+")
+    assert (reading.waiting, reading.waiting_words, reading.waiting_figure) == (FEW, "3+ objects", "3+")
     assert reading.waiting_since == Blocker.objects.order_by("first_seen").first().first_seen
 
 
@@ -62,13 +62,13 @@ def test_damage_is_told_even_behind_all_that_is_counted(main: Line) -> None:
     Blocker.objects.filter(path="orders/4.csv").update(damage=True, attempts=2)
     reading = read()
     assert reading.state is State.DAMAGED
-    assert "1 file that was complete before is missing or wrong" in reading.sentence
+    assert "1 object that was complete before is missing or wrong" in reading.sentence
     assert "orders/4.csv" in reading.sentence
 
 
 def test_more_damage_than_is_counted_is_told_as_more(main: Line) -> None:
     Blocker.objects.update(damage=True, attempts=2)
-    assert "more than 3 files that were complete before are missing" in read().sentence
+    assert "more than 3 objects that were complete before are missing" in read().sentence
 
 
 def test_the_backlog_counts_those_that_were_missed_first(main: Line, olga: Client) -> None:

@@ -64,10 +64,10 @@ def test_the_csv_has_the_same_filters(olga: Client, company: Any) -> None:
 @pytest.mark.parametrize(
     ("form", "number"),
     [
-        ({"which": "one-{first}"}, "1 file"),
-        ({"which": "selected", "thing": ["{first}", "{last}"]}, "2 files"),
-        ({"which": "reason", "reason": "etag-differs"}, "1 file"),
-        ({"which": "all"}, "5 files"),
+        ({"which": "one-{first}"}, "1 object"),
+        ({"which": "selected", "thing": ["{first}", "{last}"]}, "2 objects"),
+        ({"which": "reason", "reason": "etag-differs"}, "1 object"),
+        ({"which": "all"}, "5 objects"),
     ],
 )
 def test_one_some_those_of_a_reason_or_all_are_looked_for(
@@ -125,5 +125,5 @@ def test_a_thing_that_several_ranges_need_is_one_row_with_the_commits_that_wait_
     [shown] = page.context["page"].rows
     Blocker.objects.update(look_at=later)
     answer = olga.post("/mirrors/lake-eu/backlog/retry/", {"which": f"one-{shown.pk}"}, follow=True)
-    assert "Checking 1 file again now" in text(answer)
+    assert "Checking 1 object again now" in text(answer)
     assert not Blocker.objects.filter(look_at=later).exists()

@@ -46,7 +46,7 @@ def test_a_blocked_commit_says_what_it_lacks_and_what_to_do(olga: Client, compan
         "What blocks it 3",
         "Record copied",
         "+1.2 s",
-        "3 files of it are missing or wrong",
+        "3 objects of it are missing or wrong",
     ):
         assert words in said
     assert "Certificate" not in said
@@ -67,7 +67,7 @@ def test_a_commit_that_waits_for_its_ancestors_shows_what_blocks_them(olga: Clie
 
 def test_a_pause_is_told_of_a_commit_that_waits_and_not_of_one_that_is_there(olga: Client, company: Any) -> None:
     Mirror.objects.filter(name="analytics-eu").update(paused=True)
-    assert "Paused: no branch moves until it is resumed." in text(olga.get(page_of("prices")))
+    assert "Paused: no branch moves until somebody resumes it." in text(olga.get(page_of("prices")))
     assert "Paused" not in text(olga.get(page_of("f5")))
 
 
@@ -111,7 +111,7 @@ def test_those_on_the_page_are_looked_for_now(olga: Client, company: Any) -> Non
     form = {"which": "selected", "thing": ids[:2], "back": page_of("nightly orders load")}
     answer = olga.post(f"{MIRROR}backlog/retry/", form, follow=True)
     assert answer.redirect_chain == [(page_of("nightly orders load"), 302)]
-    assert "Checking 2 files again now." in text(answer)
+    assert "Checking 2 objects again now." in text(answer)
     assert Blocker.objects.get(pk=ids[0]).look_at < before == Blocker.objects.get(pk=ids[2]).look_at
 
 

@@ -43,7 +43,7 @@ def waive(client: Client, message: str = "nightly orders load", **typed: str) ->
 def test_what_follows_is_told_before_anything_is_asked(olga: Client, company: Any) -> None:
     said = text(olga.get(page_of("nightly orders load", "waive/")))
     for words in (
-        "3 files, 57.5",
+        "3 objects, 57.5",
         "orders/day=2026-11-20/part-00017.parquet",
         "no branch of the mirror is ever moved to it",
         f"main could move on to {sha_of('returns')[:8]}",
