@@ -17,7 +17,7 @@ from core.errors import LakeMirrorError, NotFound, Throttled
 from core.installations import preflight as decide
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
-from core.installations.replication_rights import UNTRIED
+from core.installations.replication_rights import UNTRIED, UNUSED
 from core.installations.settings import Secrets, Wish
 from core.ports import LakeFS
 from core.types import Page, RepositoryInfo, ServerInfo
@@ -141,7 +141,7 @@ def _checks(
     for action in tried.tries:
         yield _right(tried, action, answers.get(action, NotAsked("an earlier check failed")))
     for action, why in UNTRIED[tried.side].items():
-        yield decide.untried("lakefs", action, _arn(tried, action), why)
+        yield decide.untried("lakefs", action, _arn(tried, action), why, needed=why != UNUSED)
     ahead = server if isinstance(server, LakeMirrorError) else server.clock_ahead
     yield stores.check_clock("database-clock", "the database", -clock.machine_ahead())
     yield stores.check_clock("lakefs-clock", f"the lakeFS of {region}", ahead)

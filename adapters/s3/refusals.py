@@ -71,7 +71,8 @@ def answer_error(
     status: int, code: str, message: str, doing: str, where: str, retry_after: float = 0.0, right: str = ""
 ) -> LakeMirrorError:
     """What a store's refusal means for the caller. `right`: what the request needs, like `s3:GetObject`."""
-    text = f"{where} answered {status} {code} to {doing}".replace("  ", " ") + (f": {message}" if message else "")
+    name = "" if code == str(status) else f" {code}"
+    text = f"{where} answered {status}{name} to {doing}".replace("  ", " ") + (f": {message}" if message else "")
     if code in _NO_QUORUM:
         return RemoteFailure(text)
     if code in _THROTTLED or status in (429, 503):

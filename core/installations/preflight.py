@@ -184,9 +184,10 @@ def check_right(side: str, action: str, arn: str, answer: object) -> Check:
     return Check(check_id, CheckOutcome.OK, f"The key may {action} on {arn}")
 
 
-def untried(side: str, action: str, arn: str, why: str) -> Check:
-    """A right that can't be tried without changing something."""
+def untried(side: str, action: str, arn: str, why: str, *, needed: bool) -> Check:
+    """A right that can't be tried without changing something, or that nothing here is in need of."""
     fix = f"Make sure that the key's user has {action} on {arn}, as in the policy ReplicationPolicy"
+    fix = fix if needed else "Nothing has to be done; the policy ReplicationPolicy grants it"
     return Check(f"{side}-right:{action}", CheckOutcome.UNKNOWN, f"{action} was not tested: {why}", fix)
 
 

@@ -41,7 +41,7 @@ _READ_TAGS = (LIST_TAGS,)
 _WRITE_TAGS = ("fs:ReadTag", "fs:CreateTag", "fs:DeleteTag")
 
 _MAKES = "that would create a repository"
-UNUSED = "no call of LakeMirror needs it"
+UNUSED = "LakeMirror works without it; lakeFS's own reference for replication asks for it"
 UNTRIED: Mapping[str, Mapping[str, str]] = {
     Side.SOURCE: {"fs:ReadObject": UNUSED, "fs:ListObjects": UNUSED},
     Side.DESTINATION: {

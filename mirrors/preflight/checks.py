@@ -23,7 +23,7 @@ from core.installations import preflight_hooks as hooks
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
 from core.installations.preflight_existing import Sample, check_existing
-from core.installations.replication_rights import UNTRIED
+from core.installations.replication_rights import UNTRIED, UNUSED
 from core.installations.unreplicated_objects import Namespaces
 from core.replication.facts import StoreKind
 from core.text.phrases import count
@@ -248,7 +248,7 @@ def _of_rights(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
         for action in tries_of(side, tags=plan.tags, follows_gc=plan.follows_gc):
             yield decide.check_right(side, action, _arn(action, name, plan), answer(f"{side}-right:{action}"))
         for action, why in UNTRIED[side].items():
-            yield decide.untried(side, action, _arn(action, name, plan), why)
+            yield decide.untried(side, action, _arn(action, name, plan), why, needed=why != UNUSED)
 
 
 def _arn(action: str, name: str, plan: Plan) -> str:
