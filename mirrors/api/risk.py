@@ -256,6 +256,7 @@ def _lag_json(branch: BranchStatus, attainment: Kept, reading: MirrorStatus) -> 
         "oldest_pending_seen_at": rfc3339(branch.seen_at),
         "attainment_30d": None if share is None else round(share, 6),
         "measured_since": rfc3339(attainment.since) if counts else None,
+        "unknown_seconds": round(attainment.unknown.total_seconds(), 3) if share is not None else None,
         "breaches": [
             {"began_at": rfc3339(breach.began_at), "ended_at": rfc3339(breach.ended_at)}
             for breach in attainment.breaches

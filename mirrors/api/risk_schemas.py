@@ -27,7 +27,8 @@ class BreachAnswer(serializers.Serializer):
 
 
 class LagAnswer(serializers.Serializer):
-    """How late a branch is, and the share of the time since `measured_since` in which it kept the target."""
+    """How late a branch is, and the share of the time since `measured_since` in which it kept the target, without the
+    `unknown_seconds` in which nobody knew."""
 
     branch = serializers.CharField()
     status = serializers.CharField()
@@ -36,6 +37,7 @@ class LagAnswer(serializers.Serializer):
     oldest_pending_seen_at = time_or_null()
     attainment_30d = number_or_null()
     measured_since = time_or_null()
+    unknown_seconds = number_or_null()
     breaches = BreachAnswer(many=True)
 
 

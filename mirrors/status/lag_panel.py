@@ -41,13 +41,14 @@ class LagPanel:
     """`worst_share` is the least share of the time in which a branch kept the target, by `worst_branch`; None: nobody
     measured it. Of several that kept it alike, the one that is measured longest speaks.
 
-    `since`: from when on that is told; a month at most.
+    `since`: from when on that is told; a month at most. In `unknown` of that time nobody knew.
     """
 
     target: timedelta
     worst_share: float | None
     worst_branch: str
     since: datetime | None
+    unknown: timedelta
     loss: Loss
     loss_phrase: Phrase
 
@@ -83,6 +84,7 @@ def lag_panel(reading: MirrorStatus) -> LagPanel:
         worst_share=worst.share if worst else None,
         worst_branch=worst_branch,
         since=worst.since if worst else None,
+        unknown=worst.unknown if worst else timedelta(),
         loss=loss,
         loss_phrase=loss_phrase,
     )

@@ -26,6 +26,8 @@ from mirrors.queries.proof_facts import is_at_its_store
 
 KEPT = timedelta(days=35)
 SHOWN = 5
+FINE = timedelta(hours=46)
+"""So long at least measures of five minutes are kept (mirrors/transitions/measures.py)."""
 
 
 def target_of(mirror: Mirror) -> timedelta:
@@ -83,28 +85,58 @@ def _write(mirror: Mirror, began: Mapping[str, datetime], ended: Sequence[int], 
 class Kept:
     """How well a branch kept its target: the share of the time since `since`, None when nothing was measured.
 
-    `breaches` are the last ones, the newest first.
+    `breaches` are the last ones, the newest first. In `unknown` of that time nobody knew how late it was: that counts
+    neither as kept nor as missed.
     """
 
     share: float | None
     since: datetime | None
     breaches: Sequence[LagBreach]
+    unknown: timedelta = timedelta()
 
 
 def targets_kept(mirror: Mirror, branches: Sequence[str], now: datetime) -> dict[str, Kept]:
     """Of some branches of a mirror, by name: over the last 30 days, or since the branch or the first breach was
-    watched for. Three queries."""
+    watched for. Four queries."""
     since = _measured_since(mirror, branches, now)
     breached = _breached(mirror, branches, now)
     last: dict[str, list[LagBreach]] = {name: [] for name in branches}
     for row in _last(mirror, branches):
         last[row.branch].append(row)
-    return {name: _target_kept(since.get(name), breached.get(name, timedelta()), last[name], now) for name in branches}
+    unseen = _unseen(mirror, now) if since else []
+    return {
+        name: _target_kept(since.get(name), breached.get(name, timedelta()), last[name], unseen, now)
+        for name in branches
+    }
 
 
-def _target_kept(since: datetime | None, breached: timedelta, last: Sequence[LagBreach], now: datetime) -> Kept:
-    share = None if since is None else attainment(breached, now - since)
-    return Kept(share, since if share is not None else None, last)
+def _target_kept(
+    since: datetime | None,
+    breached: timedelta,
+    last: Sequence[LagBreach],
+    unseen: Sequence[tuple[datetime, datetime]],
+    now: datetime,
+) -> Kept:
+    if since is None:
+        return Kept(None, None, last)
+    parts = [min(end, now) - max(begin, since) for begin, end in unseen]
+    unknown = sum((part for part in parts if part > timedelta()), timedelta())
+    share = attainment(breached, now - since - unknown)
+    return Kept(share, since if share is not None else None, last, unknown)
+
+
+def _unseen(mirror: Mirror, now: datetime) -> list[tuple[datetime, datetime]]:
+    """The times of the last 30 days in which nobody knew how late the mirror was: of five minutes as long as these are
+    kept, before of an hour; and since both sides were seen last. In order; none overlaps another."""
+    recent = now.replace(minute=0, second=0, microsecond=0) - FINE
+    fine, coarse = Q(minutes=5, began_at__gte=recent), Q(minutes=60, began_at__lt=recent)
+    rows = mirror.measures.filter(fine | coarse, lag_seconds=None, read_at__isnull=False, ends_at__gt=now - MEASURED)
+    spans = list(rows.order_by("began_at").values_list("began_at", "ends_at"))
+    looks = [look for look in (last_seen(mirror), mirror.destination_looked_at) if look]
+    if looks and not is_seen(mirror, now):
+        begins = min(looks)
+        spans = [(begin, min(end, begins)) for begin, end in spans if begin < begins] + [(begins, now)]
+    return spans
 
 
 def _first_seen() -> Coalesce:

@@ -148,6 +148,8 @@ def test_89_the_time_that_a_branch_was_late_while_it_was_unread_counts(lm: Deplo
         lm.work(1)
         unread = targets_kept(Mirror.objects.get(), [name], soon)[name].share
     lm.work()
+    Repository.objects.update(looked_at=soon)  # else nobody knew of what is to come
+    Mirror.objects.update(destination_looked_at=soon)
     kept = targets_kept(Mirror.objects.get(), [name], soon)[name]
     assert (lm.head(name), kept.share is not None and 0.4 < kept.share < 0.6) == (fix, True)
     assert unread is not None

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from core.mirroring.states import State
 from db import clock
 from jobs.models import Duty
-from mirrors.models import Candidate, LagBreach, Mirror, Promotion
+from mirrors.models import Candidate, LagBreach, Measure, Mirror, Promotion
 from mirrors.status.mirror import mirror_status
 from mirrors.transitions.rpo_breaches import Kept, targets_kept
 from rbac.models import User
@@ -185,6 +185,24 @@ def test_a_younger_branch_is_measured_since_it_was_seen(mirror: Mirror) -> None:
     breach(mirror, branch="x", began=timedelta(days=1), ended=None)
     assert kept(mirror, "x").share == pytest.approx(0.75)
     assert kept(mirror, "x").since == NOW - timedelta(days=4)
+
+
+def test_what_nobody_knew_counts_neither_as_kept_nor_as_missed(mirror: Mirror) -> None:
+    breach(mirror, began=timedelta(days=10), ended=timedelta(days=7))
+    for minutes, ago in (
+        (5, timedelta(hours=3)),
+        (60, timedelta(hours=3)),
+        (60, timedelta(days=5)),
+        (5, timedelta(hours=50)),
+    ):
+        began = (NOW - ago).replace(minute=0, second=0, microsecond=0)
+        span = {"began_at": began, "ends_at": began + timedelta(minutes=minutes), "read_at": began}
+        Measure.objects.create(mirror=mirror, minutes=minutes, lag_seconds=None, **span)
+    known = timedelta(days=30) - timedelta(minutes=65)
+    assert kept(mirror).unknown == timedelta(minutes=65)
+    assert kept(mirror).share == pytest.approx(1 - timedelta(days=3) / known)
+    mirror.source.looked_at = NOW - timedelta(hours=2)
+    assert kept(mirror).unknown == timedelta(minutes=65, hours=2)
 
 
 def test_of_what_nobody_watched_nothing_is_known(mirror: Mirror) -> None:
