@@ -205,7 +205,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
     facts = gathered.facts[mirror.pk]
     verdict, verdicts = explain(facts, now, targets(mirror))
     blind = facts.unchecked_since is not None or blinding_outage(facts) is not None
-    unsure = judge_standing(facts, now, targets(mirror)) is not None or blind
+    standing = judge_standing(facts, now, targets(mirror))
     known = verdict.state is not State.UNKNOWN and is_current(facts, now, targets(mirror)) and not blind
     branches = [
         _read_branch(branch, branch_verdict, mirror, gathered, now, known=known)
@@ -222,7 +222,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         retry_at=verdict.retry_at,
         branches=branches,
         counted=counted.settled + counted.behind,
-        caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if unsure else counted.settled),
+        caught_up=sum(map(_is_caught_up, branches)) + _settled(facts, standing, known=known, blind=blind),
         lag=worst_lag(lags) if known or any(lags) else None,
         lag_known=known,
         staying=counted.settled + counted.behind + len(staying),
@@ -244,6 +244,17 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         as_of=now,
         active=_is_active(facts, verdict, now),
     )
+
+
+def _settled(facts: MirrorFacts, standing: Verdict | None, *, known: bool, blind: bool) -> int:
+    """How many branches that are only counted are known to be as at the source."""
+    paused = standing is not None and standing.state is State.PAUSED and known
+    return facts.counted.settled if paused or (standing is None and not blind) else 0
+
+
+def _is_caught_up(branch: BranchStatus) -> bool:
+    """Whether it is known to be as at the source; in a pause, too."""
+    return branch.state is State.UP_TO_DATE or (branch.state is State.PAUSED and branch.lag == 0)
 
 
 def _is_active(facts: MirrorFacts, verdict: Verdict, now: datetime) -> bool:

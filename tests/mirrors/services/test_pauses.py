@@ -14,7 +14,7 @@ from jobs import housekeeping
 from jobs.models import Duty
 from mirrors.models import Mirror
 from mirrors.status.marks import happenings
-from mirrors.status.mirror import mirror_status
+from mirrors.status.mirror import brief_statuses, mirror_status
 from mirrors.status.root_causes import needing
 from rbac.models import User
 from tests.api import Api
@@ -160,3 +160,12 @@ def test_the_overview_names_it_as_needing_somebody(api: Api, olga: Client, lm: D
     lasts_too_long()
     said = text(olga.get("/"))
     assert "1 needs you" in said and "UTC, 2 h ago: no branch moves" in said
+
+
+def test_branches_that_wait_for_nothing_are_up_to_date_in_a_pause(api: Api, lm: Deployment, head: str) -> None:
+    pause(api)
+    for reading in (mirror_status(Mirror.objects.get()), brief_statuses([Mirror.objects.get()])[0]):
+        assert (reading.caught_up, reading.staying, reading.pending) == (1, 1, 0)
+    Mirror.objects.update(destination_looked_at=clock.now() - HOUR)
+    reading = mirror_status(Mirror.objects.get())
+    assert (reading.caught_up, reading.lag_known) == (0, False)
