@@ -22,6 +22,7 @@ class Verb(TextChoices):
     RETRY = "retry", "retried what is missing at"
     LOCATE = "locate", "asked where to read an object of"
     BRING = "bring", "had LakeMirror copy files of"
+    STOP_BRINGING = "stop_bringing", "had LakeMirror copy no more files of"
     RESET_BRANCH = "reset_branch", "undid uncommitted changes at"
     WAIVE = "waive", "waived commits of"
     SWEEP = "sweep", "started a sweep of"

@@ -89,6 +89,7 @@ document.addEventListener("htmx:configRequest", (event) => {
 let said = null;
 
 function announce(live) {
+  if (live.id !== "live") return;
   const now = live.dataset.state;
   if (said !== null && now !== said) document.getElementById("changes").textContent = now;
   said = now;

@@ -29,6 +29,7 @@ class Group:
     """Things of one kind that are missing or wrong for one reason. `bytes` is None where nobody knows.
 
     `cause`: why the stores' replication has not brought them, `told` in a sentence, with `advice`; "" if nobody asked.
+    `asked`: LakeMirror copies or replaces them now, in place of the stores, for somebody wants it.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Group:
     cause: str = ""
     told: str = ""
     advice: str = ""
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,9 @@ def _step(group: Group, region: str, source_region: str, managed: bool, held: st
         advice = held or f"LakeMirror copies it from {source_region} and tries again by itself"
         way = Way.MENDED if held else Way.COPIED
         return RepairStep(way, group.kind, reason, group.number, group.bytes, message, advice)
+    if group.asked and not group.gone_at_source:
+        advice = "LakeMirror copies it now, as somebody asked for it"
+        return RepairStep(Way.COPIED, group.kind, reason, group.number, group.bytes, message, advice)
     if reason == "missing" and not managed and group.cause not in ("", Cause.NOT_TOLD):
         way = Way.AWAITED if group.cause in ON_ITS_WAY else Way.MENDED
         message = f"{message}: {group.told}"

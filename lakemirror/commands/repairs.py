@@ -28,13 +28,22 @@ def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everyth
 @click.command()
 @click.option("--id", "ids", type=click.IntRange(1), multiple=True, metavar="ID", help="This one; may be repeated.")
 @click.option("--address", "addresses", multiple=True, metavar="ADDRESS", help="This address; may be repeated.")
-@click.option("--all", "everything", is_flag=True, help="All that is missing, and all that turns out to be.")
+@click.option("--all", "everything", is_flag=True, help="All that is missing now.")
 @click.option("--replace", is_flag=True, help="Not what is missing, but what arrived with other content.")
+@click.option("--stop", is_flag=True, help="Copy no more of what somebody asked for.")
 @of_mirror
-def bring(talk: Talk, path: str, ids: Sequence[int], addresses: Sequence[str], everything: bool, replace: bool) -> None:
-    """Have LakeMirror copy once what the stores' replication has not brought."""
-    if [bool(ids), bool(addresses), everything].count(True) != 1:
-        raise click.UsageError("give one of --id, --address and --all")
+def bring(talk: Talk, path: str, ids: Sequence[int], addresses: Sequence[str], everything: bool, **which: bool) -> None:
+    """Have LakeMirror copy, once, what is missing now and the stores' replication has not brought.
+
+    That ends as soon as all of it is there, at the latest after 24 hours. What is missing later is left to the stores'
+    replication, and shown as missing. --stop ends it at once."""
+    replace, stop = which["replace"], which["stop"]
+    chosen = [bool(ids), bool(addresses), everything, stop].count(True)
+    if chosen != 1 or (stop and replace):
+        raise click.UsageError("give one of --id, --address, --all and --stop")
+    if stop:
+        talk.tell(talk.api.post(f"{path}/bring/stop"), message)
+        return
     body: dict[str, object] = {"blockers": list(ids)} if ids else {"addresses": list(addresses)}
     body = {"all": True} if everything else body
     talk.tell(talk.api.post(f"{path}/bring", body | ({"replace": True} if replace else {})), message)

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from lakemirror.output.formatting import UNKNOWN, clock, count, size
+from lakemirror.output.missing_words import on_request
 from lakemirror.output.rendering import facts, line, table
 
 _LANES = {"small": "small", "large": "large (above 8 MB)"}
@@ -15,7 +16,9 @@ _LANES = {"small": "small", "large": "large (above 8 MB)"}
 def copying(answer: dict[str, Any]) -> RenderableType:
     """Who copies, how fast that may be, and what is copied now."""
     if answer["object_replication"] != "managed":
-        return line("The stores copy the objects of this mirror (native replication).")
+        asked = on_request(answer.get("bringing"), answer["as_of"])
+        stores = line("The stores copy the objects of this mirror (native replication).")
+        return Group(stores, line(asked)) if asked else stores
     now = answer["now"]
     figures = (
         ("Limits", _limits(answer["limits"])),

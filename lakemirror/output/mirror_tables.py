@@ -23,7 +23,7 @@ from lakemirror.output.formatting import (
     size,
     until,
 )
-from lakemirror.output.missing_words import cause_words, short_reason, since, why_missing
+from lakemirror.output.missing_words import cause_words, on_request, short_reason, since, why_missing
 from lakemirror.output.rendering import facts, line, listed, severity, state, table
 
 # --- mirrors --------------------------------------------------------------------------------------------------------
@@ -75,6 +75,7 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
         ("Mirror", f"{mirror['id']} in {mirror['region']}, checked {ago(mirror['destination_looked_at'], as_of)}"),
         ("Namespace", mirror["storage_namespace"]),
         ("Copied by", _copied_by(mirror)),
+        *((("Now", asked),) if (asked := on_request(mirror.get("bringing"), as_of)) else ()),
         *_replication(mirror),
         ("Validated by", f"{mirror['validation_depth']}, history {mirror['history']}"),
         ("Branches", _selection(mirror["selected_branches"])),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lakemirror.output.formatting import between, length
+from lakemirror.output.formatting import ago, between, clock, count, length
 
 
 def short_reason(thing: dict[str, Any]) -> str:
@@ -31,3 +31,18 @@ def cause_words(code: str) -> str:
 def since(at: str | None, now: str) -> str:
     """For how long."""
     return length(between(at, now))
+
+
+def on_request(told: dict[str, Any] | None, as_of: str) -> str:
+    """What LakeMirror copies once, for whom, and until when; "" for nothing. An older server says nothing."""
+    if not told:
+        return ""
+    left = f" ({count(told['missing'], 'object')} left)" if told["missing"] else ""
+    chosen = f"copies {count(told['missing'], 'missing object')}" if told["missing"] else ""
+    copies = f"copies what is missing{left}" if told["what"] == "all" else chosen
+    replaces = f"replaces {count(told['wrong'], 'object')}" if told["wrong"] else ""
+    what = " and ".join(filter(None, (copies, replaces)))
+    by, at = told["asked_by"] or "somebody", ago(told["asked_at"], as_of)
+    ends = f"ends when it is all there, at the latest {clock(told['ends_at'])} UTC"
+    held = " Nothing is copied while the mirror is paused or stopped, or its source frozen." if told["held"] else ""
+    return f"LakeMirror {what}: asked for by {by} {at}; {ends}.{held}"

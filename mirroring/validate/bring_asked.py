@@ -38,6 +38,7 @@ from mirroring.validate.replaced import named_otherwise
 from mirrors.models import Blocker, Mirror
 from mirrors.queries.metarange_cache import parse
 from mirrors.queries.metaranges import METADATA_PREFIX
+from mirrors.transitions.bringing import asked_for, end, keep_in_step, to_replace
 from mirrors.transitions.causes import awaited, note_kept, wrong
 from mirrors.transitions.doubt import doubt_sharers
 from mirrors.transitions.validity import locked_mirror
@@ -49,8 +50,6 @@ BATCH = 2000
 SMALL_AT_ONCE, LARGE_AT_ONCE = 8, 2
 ASKED_SECONDS = 1.0
 """So often it is asked whether it may go on."""
-LASTS = timedelta(hours=24)
-"""So long all that turns out to be missing is copied too, after somebody asked for all."""
 log = logging.getLogger("lakemirror.bring")
 
 
@@ -77,15 +76,14 @@ class Asked:
 
 def bring_asked(mirror: Mirror, lease: Lease) -> Asked:
     """Copy what somebody asked for and what is due, before it is looked for."""
-    if not mirror.brings_on_request:
-        _end_where_managed(mirror)
+    if mirror.object_replication == ObjectReplication.MANAGED:
+        end(mirror)  # LakeMirror copies everything there. A pause keeps it
         return Asked()
-    _end_all(mirror)
+    keep_in_step(mirror, lease)
+    if not mirror.brings_on_request:
+        return Asked()
     now = clock.now()
-    rows = awaited(mirror).filter(look_at__lte=now)
-    if mirror.bring_all_at is None:
-        rows = rows.filter(bring_asked_at__isnull=False)
-    replaced = wrong(mirror).filter(look_at__lte=now, replace_asked_at__isnull=False)
+    rows, replaced = asked_for(mirror).filter(look_at__lte=now), to_replace(mirror).filter(look_at__lte=now)
     chosen = {row.address: row for some in (rows, replaced) for row in some.order_by("look_at")[:BATCH]}
     came, kept = _left_as_it_is(mirror, chosen)
     todo = [row for address, row in chosen.items() if address not in came]
@@ -138,24 +136,6 @@ def _question(mirror: Mirror, rows: Sequence[Blocker], lease: Lease) -> None:
         with locked_mirror(mirror, lease):
             for holder, own in suspects.items():
                 doubt_sharers(mirror, [holder], own)
-
-
-def _end_where_managed(mirror: Mirror) -> None:
-    """LakeMirror copies everything there: nothing is left of what somebody asked for before. A pause keeps it."""
-    if mirror.object_replication == ObjectReplication.MANAGED:
-        mirror.blockers.filter(bring_asked_at__isnull=False).update(bring_asked_at=None)
-        mirror.blockers.filter(replace_asked_at__isnull=False).update(replace_asked_at=None)
-        Mirror.objects.filter(pk=mirror.pk, bring_all_at__isnull=False).update(bring_all_at=None)
-
-
-def _end_all(mirror: Mirror) -> None:
-    """All is copied once nothing is awaited and every commit is judged, or has been asked for too long ago."""
-    if mirror.bring_all_at is None:
-        return
-    waits = awaited(mirror).exists() or mirror.commits.unjudged().exists()
-    if not waits or clock.now() - mirror.bring_all_at > LASTS:
-        Mirror.objects.filter(pk=mirror.pk, bring_all_at=mirror.bring_all_at).update(bring_all_at=None)
-        mirror.bring_all_at = None
 
 
 def _note(mirror: Mirror, by_hash: dict[str, _Came]) -> None:
@@ -212,8 +192,8 @@ class _Round:
         return {address: job.result() for job, address in jobs.items()}
 
     def _follow(self, jobs: Iterable[Future[_Came]]) -> None:
-        """Nothing more is begun once the mirror is paused, stopped, deleted or managed, its source is frozen, or the
-        lease was lost."""
+        """Nothing more is begun once the mirror is paused, stopped, deleted or managed, its source is frozen, somebody
+        has ended it, or the lease was lost."""
         left = set(jobs)
         while left:
             _, left = wait(left, timeout=ASKED_SECONDS)
@@ -227,7 +207,8 @@ class _Round:
         except Fenced as error:
             log.warning("%s: copying stops: %s", self.mirror.name, error)
             return False
-        return now is not None and now.brings_on_request
+        is_stopped = self.mirror.bring_at is not None and now is not None and now.bring_at is None
+        return now is not None and now.brings_on_request and not is_stopped
 
     def _one(self, row: Blocker) -> _Came:
         uri, source = f"{self.mirror.namespace}/{row.address}", f"{self.mirror.source.namespace}/{row.address}"

@@ -33,6 +33,7 @@ from mirrors.services.priority import mark_needed, unmark_settled
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import leave_unchecked, mark_complete_ancestry
 from mirrors.transitions.blockers import LOOKED_FOR
+from mirrors.transitions.bringing import keep_in_step
 from mirrors.transitions.doubt import doubt_all, doubt_judgements, forget_all
 from mirrors.transitions.metarange_states import note_metaranges, proven_metaranges
 from mirrors.transitions.proven_heads import prove_heads
@@ -84,6 +85,7 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
         note_validated(mirror)
     on_demand = validations.advance(mirror, lease)
     verified = verify(mirror, lease, busy=bool(checks))
+    keep_in_step(mirror, lease)
     deletes_more = delete_due(mirror, lease)
     for error in (
         asked.failed,

@@ -24,7 +24,7 @@ from mirrors.api.schemas import ThingAnswer
 from mirrors.models import Blocker, Mirror, MirrorDuty
 from mirrors.queries.missing import blockers_of, thing_of
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Group, Lacking, Looked, blockers_retry, files_bring
+from mirrors.services.backlog import Group, Lacking, Looked, blockers_retry, bringing_stop, files_bring
 from mirrors.services.rights import require_operation_of
 from mirrors.status.mirror import thing_json
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
@@ -217,7 +217,9 @@ class Bring(APIView):
 
     @answers("Bring missing files", 202, RetriedAnswer, body=BringAsked, query=[LOCATION], fails=[409])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """202 with how many files are copied once; with `all`, also what turns out to be missing in the next 24 hours.
+        """202 with how many files are copied. LakeMirror copies, once, what is missing now. That ends as soon as all of
+        it is there, at the latest after 24 hours. What is missing later is left to the stores' replication, and shown
+        as missing.
         With `replace` the source's bytes are written over files with other content, where the source has them as the
         commit says; nothing is replaced otherwise.
         409 for a managed mirror, one that is paused or stopped, and a store that takes nothing. Needs fs:OperateMirror
@@ -232,6 +234,31 @@ class Bring(APIView):
         number = files_bring(actor=request.user, mirror=mirror, replace=replace, **which)
         answer = {"message": _copying(number, replace=replace), "blockers": number}
         return accepted(answer, duty_url(MirrorDuty.VALIDATE, mirror.pk))
+
+
+class BringStoppedAnswer(serializers.Serializer):
+    """Of how many objects nothing more is copied."""
+
+    message = serializers.CharField()
+    blockers = serializers.IntegerField()
+
+
+class BringStop(APIView):
+    """Have LakeMirror copy no more of what somebody had it copy in place of the stores."""
+
+    tag = "blockers"
+
+    @answers("Stop bringing missing files", 200, BringStoppedAnswer)
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """How many objects were still to be copied or replaced: they are left to the stores' replication. What is in
+        flight is copied to its end; nothing more begins within two seconds. 0 if nothing was asked for. Needs
+        fs:OperateMirror on the source or the mirror."""
+        require_operation_of(request.user, repository, mirror_id)
+        number = bringing_stop(actor=request.user, mirror=find_mirror(repository, mirror_id))
+        left = (
+            f"{count(number, 'object is', 'objects are')} left to the stores" if number else "nothing was left to copy"
+        )
+        return Response({"message": f"copying is stopped: {left}", "blockers": number})
 
 
 def _copying(number: int, *, replace: bool) -> str:

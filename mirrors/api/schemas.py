@@ -94,6 +94,25 @@ class ReplicationAnswer(serializers.Serializer):
     causes = CauseAnswer(many=True)
 
 
+class BringingAnswer(serializers.Serializer):
+    """What LakeMirror copies once, in place of the stores: what was missing when somebody asked for it. It ends as soon
+    as all of it is there, at the latest after 24 hours."""
+
+    what = serializers.ChoiceField(["all", "chosen"], help_text="`all` that was missing then, or chosen objects")
+    missing = serializers.IntegerField(
+        help_text="objects that are still to be copied, as far as they are known; at most 10,000"
+    )
+    wrong = serializers.IntegerField(
+        help_text="objects with other content that are still to be replaced; at most 10,000"
+    )
+    asked_by = text_or_null()
+    asked_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField(help_text="at the latest")
+    held = serializers.BooleanField(
+        help_text="nothing is copied while the mirror is paused or stopped, or its source frozen"
+    )
+
+
 class RegionOutageAnswer(serializers.Serializer):
     """The lakeFS or the store of a region that does not answer."""
 
@@ -122,6 +141,9 @@ class MirrorAnswer(MirrorSettings, PauseAnswer):
     copied_objects = serializers.IntegerField(help_text="objects that LakeMirror has copied for it so far")
     copied_bytes = serializers.IntegerField()
     replication = ReplicationAnswer(allow_null=True, help_text="null: nothing is awaited, or nobody has asked yet")
+    bringing = BringingAnswer(
+        allow_null=True, help_text="null: nobody has LakeMirror copy anything in place of the stores, or it has ended"
+    )
     selected_branches = SelectedAnswer()
     history = serializers.CharField()
     status = serializers.CharField()

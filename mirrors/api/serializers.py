@@ -24,6 +24,7 @@ from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.source_moves import FirstSync
 from core.sweeping import MOST_MOST
 from db import clock
+from mirrors.status.copying import on_request_json
 from mirrors.status.mirror import MirrorStatus, branch_json
 from mirrors.status.outages import outage_json
 from mirrors.status.replication import replication_json
@@ -224,6 +225,7 @@ def mirror_json(reading: MirrorStatus) -> dict[str, Any]:
         "copied_objects": mirror.copied,
         "copied_bytes": mirror.copied_bytes,
         "replication": replication_json(mirror),
+        "bringing": on_request_json(mirror, reading.as_of),
         "history": mirror.history,
         "status": reading.state.word,
         "reason_code": reading.reason_code,

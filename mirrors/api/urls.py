@@ -54,6 +54,7 @@ _of_mirror = [
     path("copying/resume", copying.CopyingResume.as_view(), name="api-copying-resume"),
     path("copying/limits", copying.CopyingLimits.as_view(), name="api-copying-limits"),
     path("bring", blockers.Bring.as_view(), name="api-bring"),
+    path("bring/stop", blockers.BringStop.as_view(), name="api-bring-stop"),
     path("validate", validations.Validate.as_view(), name="api-validate"),
     path("validations", validations.Validations.as_view(), name="api-validations"),
     path("validations/<int:job>", validations.ValidationDetail.as_view(), name="api-validation"),

@@ -11,6 +11,7 @@ from core.mirroring.branch_selection import ALL, Selection
 from db.fields import ExactTextField
 from db.labels import Labelled
 from db.pauses import Pausable
+from mirrors.models.on_request import BroughtOnRequest
 from mirrors.models.querysets import (
     MirrorCommitQuerySet,
     MirrorQuerySet,
@@ -24,7 +25,7 @@ def all_branches() -> dict[str, list[str]]:
     return {"include": list(ALL), "exclude": []}
 
 
-class Mirror(Pausable, Labelled, FollowsCollection):
+class Mirror(Pausable, Labelled, FollowsCollection, BroughtOnRequest):
     """A read-only copy of a source repository in another region. `name` is its id and its repository's name there."""
 
     class State(models.TextChoices):
@@ -108,9 +109,6 @@ class Mirror(Pausable, Labelled, FollowsCollection):
         help_text="rules of garbage collection as last read at both sides: core/mirroring/explain/gc_rules.py",
     )
     gc_rules_at = models.DateTimeField(null=True, help_text="when they were last asked for")
-    bring_all_at = models.DateTimeField(
-        null=True, help_text="when somebody had LakeMirror copy all that is missing once; null: nobody, or it is done"
-    )
     replication = models.JSONField(
         null=True,
         help_text="what keeps the stores' replication, by causes: mirrors/transitions/causes.py; null: nothing",

@@ -63,6 +63,9 @@ class Coverage(models.Model):
     note = ExactTextField(blank=True, default="", help_text="how objects passed otherwise than by their entries")
     checked_at = models.DateTimeField()
     verify_at = models.DateTimeField(null=True, help_text="when it is checked again; null while it has blockers")
+    bring_asked_at = models.DateTimeField(
+        null=True, help_text="when somebody had LakeMirror copy all that it lacks: more than is kept by name"
+    )
 
     objects = CoverageQuerySet.as_manager()
 
@@ -72,6 +75,7 @@ class Coverage(models.Model):
             models.Index(fields=["mirror", "verify_at"], name="coverage_to_verify"),
             models.Index(fields=["mirror", "max_key"], name="coverage_keys"),
             models.Index(fields=["mirror"], condition=~Q(deeper=""), name="coverage_deeper"),
+            models.Index(fields=["mirror"], condition=Q(bring_asked_at__isnull=False), name="coverage_bring_asked"),
             models.Index(fields=["mirror"], condition=Q(looked=None) & ~Q(depth=""), name="coverage_unnoted"),
         ]
 
@@ -175,6 +179,13 @@ class Blocker(models.Model):
     def is_awaited(self) -> bool:
         """Whether it is missing at the destination alone, and somebody may still bring it."""
         return self.reason.endswith("missing") and not self.gone_at_source and not self.is_waived
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether LakeMirror is to copy it, or to write over it, because somebody wants it."""
+        if self.is_replaceable:
+            return self.replace_asked_at is not None
+        return self.is_awaited and self.bring_asked_at is not None
 
     @property
     def is_explained(self) -> bool:

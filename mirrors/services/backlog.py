@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 
 from audit.verbs import Verb
@@ -22,7 +23,9 @@ from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
 from mirrors.models.querysets import UNCHECKED
 from mirrors.queries.missing import OPEN_COMMITS, blockers_of
 from mirrors.queries.missing_counts import COUNTED
+from mirrors.services.mirrors import mirror_lock
 from mirrors.services.rights import require_operation
+from mirrors.transitions import bringing
 from mirrors.transitions.blockers import LOOKED_FOR
 from mirrors.transitions.causes import awaited, wrong
 from rbac import services as rbac
@@ -177,7 +180,7 @@ def files_bring(
     replace: bool = False,
 ) -> int:
     """Have LakeMirror copy once what the stores have not brought to a native mirror: these ids or addresses, or, with
-    neither, all that is missing and all that turns out to be; how many files that are now.
+    neither, all that is missing now; gives how many files are known to be.
 
     Only what a commit waits for is copied, and nothing that is there; or, to `replace` it, only what is there and wrong
     as far as is known now: the source's bytes are written over it where the source has what the commit says. Raises
@@ -192,15 +195,27 @@ def files_bring(
         rows = rows.filter(kind__in=named.values("kind"), key__in=named.values("key"))
     if addresses is not None:
         rows = rows.filter(address_hash__in=[address_hash(address) for address in addresses])
-    number = rows.order_by().values("kind", "key").distinct().count()
-    now = clock.now()
-    rows.update(**{"replace_asked_at" if replace else "bring_asked_at": now}, look_at=now)
-    if ids is None and addresses is None and not replace:
-        Mirror.objects.filter(pk=mirror.pk).update(bring_all_at=now)
-    duties.wake(MirrorDuty.VALIDATE, mirror.pk)
+    everything = ids is None and addresses is None and not replace
     which = {"ids": ids} if ids is not None else {"addresses": addresses} if addresses is not None else {"all": True}
-    after = {"replace" if replace else "bring": which, "mirror": mirror.name, "files": number}
-    rbac.audit(actor=actor, right=right, verb=Verb.BRING, subject=mirror.audit_name, after=after)
+    with transaction.atomic():
+        mirror_lock(mirror)
+        number = bringing.ask(mirror, rows, by=str(actor), replace=replace, everything=everything)
+        duties.wake(MirrorDuty.VALIDATE, mirror.pk)
+        after = {"replace" if replace else "bring": which, "mirror": mirror.name, "files": number}
+        rbac.audit(actor=actor, right=right, verb=Verb.BRING, subject=mirror.audit_name, after=after)
+    return number
+
+
+def bringing_stop(*, actor: Any, mirror: Mirror) -> int:
+    """End all that somebody asked LakeMirror to copy once: what is in flight is copied to its end, the rest is left to
+    the stores. Gives how many files were still to be copied or replaced. Raises Denied."""
+    right = require_operation(actor, mirror)
+    with transaction.atomic():
+        before = mirror_lock(mirror)
+        number = bringing.stop(mirror)
+        if number or before.bring_at or before.bring_all_at:
+            after = {"mirror": mirror.name, "files": number}
+            rbac.audit(actor=actor, right=right, verb=Verb.STOP_BRINGING, subject=mirror.audit_name, after=after)
     return number
 
 

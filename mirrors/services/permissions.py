@@ -28,7 +28,11 @@ STEPS = (
     a_step("mirrors.sync", "Sync a mirror now", _OPERATE),
     a_step("mirrors.sweep", "Sweep a mirror now", _OPERATE),
     a_step("mirrors.validate", "Validate a mirror, and stop a check", _OPERATE),
-    a_step("mirrors.services.repair", "Retry or bring what is missing, repair and prioritise a commit", _OPERATE),
+    a_step(
+        "mirrors.services.repair",
+        "Retry what is missing, bring it and stop bringing it, repair and prioritise a commit",
+        _OPERATE,
+    ),
     a_step("mirrors.unreplicated", "Count what was never replicated, and download its manifest", _OPERATE),
     a_step("mirrors.preflight", "Check what a mirror's settings ask for", _OPERATE),
     a_step("mirrors.waive", "Waive a commit", _CHANGE),

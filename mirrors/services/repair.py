@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Min, Sum
+from django.db.models import BooleanField, Count, ExpressionWrapper, Min, Q, Sum
 
-from core.bringing import ObjectReplication
+from core.bringing import REPLACEABLE, ObjectReplication
+from core.mirroring.facts import ARRIVING
 from core.mirroring.repair_plan import Group, Plan, plan_repair
 from mirrors.models import Commit, Mirror
 from mirrors.queries.missing import OPEN_COMMITS, TROUBLED, Commits, blockers_of, open_rows
@@ -17,6 +18,12 @@ from mirrors.queries.missing_counts import is_cut_short
 from mirrors.services.backlog import things_retry
 from mirrors.services.priority import mirror_prioritise
 from mirrors.transitions.causes import awaited, wrong
+
+_IS_ASKED_FOR = ExpressionWrapper(
+    Q(reason__in=ARRIVING, bring_asked_at__isnull=False)
+    | Q(reason__in=sorted(REPLACEABLE), replace_asked_at__isnull=False),
+    output_field=BooleanField(),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +66,14 @@ MOST = 1000
 
 
 def offer_of(mirror: Mirror, commit: Commit) -> Offer | None:
-    """None where LakeMirror copies everything anyway, or nothing that it could copy."""
+    """None where LakeMirror copies everything anyway, or nothing that it could copy and nobody has asked for yet."""
     if mirror.object_replication == ObjectReplication.MANAGED:
         return None
     rows = blockers_of(mirror, commit=commit.sha).order_by()
-    missing = rows.filter(pk__in=awaited(mirror).order_by().values("pk")).values("kind", "key").distinct().count()
-    wrong_rows = rows.filter(pk__in=wrong(mirror).order_by().values("pk")).values("kind", "key")
+    awaits = awaited(mirror).filter(bring_asked_at=None).order_by().values("pk")
+    missing = rows.filter(pk__in=awaits).values("kind", "key").distinct().count()
+    wrongs = wrong(mirror).filter(replace_asked_at=None).order_by().values("pk")
+    wrong_rows = rows.filter(pk__in=wrongs).values("kind", "key")
     ids = list(wrong_rows.annotate(first=Min("pk")).values_list("first", flat=True)[:MOST])
     paused = "Nothing is copied while the mirror is paused: resume it first" if mirror.paused else ""
     return Offer(missing, ids, _held(mirror) or paused) if missing or ids else None
@@ -94,13 +103,15 @@ def commit_repair(*, actor: Any, mirror: Mirror, commit: Commit) -> Repaired:
 def _groups(mirror: Mirror, commit: Commit) -> list[Group]:
     """Each thing once, however many ranges need it."""
     same = ("kind", "key", "reason", "gone_at_source")
+    copied = mirror.brings_on_request
     firsts = blockers_of(mirror, commit=commit.sha).order_by().values(*same).annotate(first=Min("pk")).values("first")
-    rows = mirror.blockers.filter(pk__in=firsts).order_by().values("kind", "reason", "gone_at_source", "cause")
+    found = mirror.blockers.filter(pk__in=firsts).order_by().annotate(asked=_IS_ASKED_FOR)
+    rows = found.values("kind", "reason", "gone_at_source", "cause", "asked")
     told = {"told": Min("cause_told"), "advice": Min("cause_advice")}
     counted = rows.annotate(number=Count("pk"), bytes=Sum("size"), **told).order_by(
         "-number", "kind", "reason", "cause"
     )
-    return [Group(**row) for row in counted]
+    return [Group(**row | {"asked": row["asked"] and copied}) for row in counted]
 
 
 def _records_to_copy(mirror: Mirror, commit: Commit) -> tuple[int, bool]:

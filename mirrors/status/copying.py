@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
 
 from core.bringing import ObjectReplication
 from core.text.eta import expected_end, per_second
-from mirrors.models import Mirror, Run
+from core.text.phrases import count
+from mirrors.models import Blocker, Mirror, Run
+from mirrors.queries.missing_counts import COUNTED
 from mirrors.status.runs import is_held
+from mirrors.transitions.bringing import LASTS, asked_for, to_replace
+from web.serializers import rfc3339
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +101,67 @@ def _lane(name: str, counts: dict[str, int]) -> Lane:
         copied=counts["copied"],
         failed=counts["ended"] - counts["copied"],
     )
+
+
+# --- on request -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OnRequest:
+    """What LakeMirror copies once of a mirror whose objects the stores replicate: `everything` that was missing when
+    somebody asked `at` last, or chosen objects. So many that are known are still `missing`, or `wrong` and to be
+    replaced: COUNTED of each at most. `held`: nothing is copied at the moment."""
+
+    by: str
+    at: datetime
+    ends_at: datetime
+    everything: bool
+    missing: int
+    wrong: int
+    held: bool
+
+    @property
+    def what(self) -> str:
+        """As it goes on after "LakeMirror": "copies what is missing (3 objects left)"."""
+        left = f" ({count(self.missing, 'object')} left)" if self.missing else ""
+        chosen = f"copies {count(self.missing, 'missing object')}" if self.missing else ""
+        copies = f"copies what is missing{left}" if self.everything else chosen
+        replaces = f"replaces {count(self.wrong, 'object')}" if self.wrong else ""
+        return " and ".join(filter(None, (copies, replaces)))
+
+
+def on_request(mirror: Mirror, now: datetime) -> OnRequest | None:
+    """None where nobody has asked for anything, or all of it has ended."""
+    at = mirror.bring_at or mirror.bring_all_at
+    if at is None or at + LASTS <= now or mirror.object_replication == ObjectReplication.MANAGED:
+        return None
+    told = OnRequest(
+        by=mirror.bring_by,
+        at=at,
+        ends_at=at + LASTS,
+        everything=mirror.bring_all_at is not None,
+        missing=_count(asked_for(mirror)),
+        wrong=_count(to_replace(mirror)),
+        held=not mirror.brings_on_request,
+    )
+    return told if told.what else None
+
+
+def _count(rows: QuerySet[Blocker]) -> int:
+    return rows.order_by().values("kind", "key").distinct()[:COUNTED].count()
+
+
+def on_request_json(mirror: Mirror, now: datetime) -> dict[str, Any] | None:
+    """The same as JSON."""
+    told = on_request(mirror, now)
+    if told is None:
+        return None
+    return {
+        "what": "all" if told.everything else "chosen",
+        "missing": told.missing,
+        "wrong": told.wrong,
+        "asked_by": told.by or None,
+        "asked_at": rfc3339(told.at),
+        "ends_at": rfc3339(told.ends_at),
+        "held": told.held,
+    }

@@ -242,7 +242,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         looked_at=facts.looked_at,
         destination_looked_at=facts.destination_looked_at,
         as_of=now,
-        active=_is_active(facts, verdict, now),
+        active=_is_active(facts, verdict, now) or mirror.bring_at is not None,
     )
 
 

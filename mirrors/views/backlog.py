@@ -18,7 +18,7 @@ from mirrors.models import Blocker
 from mirrors.preflight.unreplicated import count_unreplicated, route_of_mirror
 from mirrors.queries.missing import blockers_of
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Looked, files_bring, things_retry
+from mirrors.services.backlog import Looked, bringing_stop, files_bring, things_retry
 from mirrors.status.mirror import mirror_statuses
 from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
@@ -27,7 +27,7 @@ from web.paging import number_of
 FILTERS = ("kind", "reason", "cause", "prefix", "branch", "commit", "address")
 GROUPS = 10
 MOST_IDS = 1000
-BRING, REPLACE = "bring-", "replace-"
+BRING, REPLACE, STOP = "bring-", "replace-", "bring-stop"
 
 
 @never_cache
@@ -69,9 +69,11 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
 @may_see
 def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
     """Look now for one thing, for those selected, for those of a reason, or for all; or have one, those selected or all
-    copied by LakeMirror once, or written over if they are wrong."""
+    copied by LakeMirror once, or written over if they are wrong; or end that."""
     mirror = find_visible(request, name)
     which = request.POST.get("which", "")
+    if which == STOP:
+        return carry_out(request, mirror, partial(bringing_stop, actor=request.user, mirror=mirror), _stopped)
     replaces, brings = which.startswith(REPLACE), which.startswith((BRING, REPLACE))
     verb = partial(files_bring if brings else things_retry, actor=request.user, mirror=mirror)
     verb = partial(verb, replace=True) if replaces else verb
@@ -132,3 +134,11 @@ def _replaced(number: int) -> str:
     if not number:
         return "Nothing selected has other content than it should any more, or none of it can be replaced."
     return f"Replacing {count(number, 'object')} now, where the source has what the commit says."
+
+
+def _stopped(number: int) -> str:
+    """What is told of so many objects that are left to the stores' replication again."""
+    left = (
+        f"{count(number, 'object is', 'objects are')} left to the stores' replication" if number else "nothing was left"
+    )
+    return f"Copying is stopped: {left}."

@@ -16,7 +16,12 @@ from mirrors.models import Commit
 from mirrors.queries.find_commit import find_commit
 from mirrors.services.copy_commands import copy_commands
 from mirrors.services.repair import Repaired, commit_repair, offer_of, repair_plan
+from mirrors.status.copying import on_request
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_operate, may_see, outages_of
+from web.pages import whole_or_part
+
+EMBEDDED = ("plan", "repair-plan")
+"""Where the plan stands on a commit's own page."""
 
 
 @never_cache
@@ -29,7 +34,7 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
     if request.method == "POST":
         repair = partial(commit_repair, actor=request.user, mirror=mirror, commit=commit_row)
         return carry_out(request, mirror, repair, partial(_message, commit_row))
-    now = clock.now()
+    now, embedded = clock.now(), request.htmx.target in EMBEDDED
     context = SECTION | {
         "mirror": mirror,
         "outages": outages_of(mirror, now),
@@ -39,10 +44,13 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
         "commands": copy_commands(mirror, commit_row.sha),
         "may_operate": may_operate(request, mirror),
         "commit_url": reverse("mirror_commit", args=[mirror.name, commit_row.sha]),
+        "repair_url": reverse("commit_repair", args=[mirror.name, commit_row.sha]),
+        "bringing": on_request(mirror, now),
+        "embedded": embedded,
         "now": now,
     }
-    template = "mirrors/_repair_plan.html" if request.htmx.target == "plan" else "mirrors/repair.html"
-    return render(request, template, context)
+    template = whole_or_part(request, "mirrors/repair.html", "mirrors/_repair.html")
+    return render(request, "mirrors/_repair_plan.html" if embedded else template, context)
 
 
 def _message(commit: Commit, done: Repaired) -> str:

@@ -150,6 +150,12 @@ def test_what_is_missing_is_looked_for_now(olgas: Terminal, company: Any) -> Non
     with mock.patch("deployment.wiring.clients.require_writable"):
         assert said(olgas("mirror", "bring", *EU, "--all")).startswith("copying ")
         assert said(olgas("mirror", "bring", *EU, "--id", str(thing.pk))).startswith("copying 1 object now")
+    told = "LakeMirror copies what is missing (3 objects left): asked for by olga"
+    assert told in said(olgas("mirror", "copying", *EU)) and told in said(olgas("mirror", "show", *EU))
+    assert "; ends when it is all there, at the latest 20" in said(olgas("mirror", "copying", *EU))
+    assert olgas("mirror", "bring", *EU, "--stop", "--all").exit_code == 2
+    assert said(olgas("mirror", "bring", *EU, "--stop")) == "copying is stopped: 3 objects are left to the stores"
+    assert "asked for" not in said(olgas("mirror", "show", *EU)) + said(olgas("mirror", "copying", *EU))
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
 
 

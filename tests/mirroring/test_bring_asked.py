@@ -13,6 +13,7 @@ from unittest import mock
 import pytest
 from django.db.models import F
 
+from audit.models import AuditEvent
 from core.errors import Conflict, Denied, Full
 from core.exporting.deadline import Late
 from core.mirroring.doubt import pack
@@ -21,7 +22,7 @@ from graveler.entries import AddressType, Entry, Timestamp
 from jobs.models import Duty
 from mirroring.validate import bring_asked
 from mirrors.models import Blocker, Coverage, Mirror
-from mirrors.services.backlog import files_bring
+from mirrors.services.backlog import bringing_stop, files_bring
 from rbac.models import User
 from tests.mirrors.harness import NAMESPACE, Deployment
 
@@ -362,3 +363,158 @@ def test_what_has_no_turn_comes_in_the_next_round(lake: Deployment, owner: User)
     lake.work(3)
     assert lake.head() == head
     assert len(brought(lake)) == 3
+
+
+# --- all that is missing when somebody asks -------------------------------------------------------------------------
+
+
+def asked(lake: Deployment) -> bool:
+    """Whether something that somebody asked for goes on."""
+    return Mirror.objects.get().bring_at is not None
+
+
+def hold_back(lake: Deployment, name: str) -> tuple[str, str]:
+    """A commit at the source of which all arrives but one object; that one's address."""
+    head = lake.lake.commit(files={name: name.encode()})
+    address = lake.lake.address_of(head, name)
+    lake.arrive(address)
+    del lake.eu_store.objects[f"{NAMESPACE}/{address}"]
+    lake.eu_store.hidden.clear()
+    return head, address
+
+
+def test_what_is_held_back_after_all_arrived_is_missing_and_not_brought(lake: Deployment, owner: User) -> None:
+    head, _ = waits_for(lake, "x")
+    bring(owner)
+    lake.work(1)
+    assert lake.head() == head
+    brought_before = brought(lake)
+    _, address = hold_back(lake, "y")
+    lake.work(5)
+    assert brought(lake) == brought_before, "it would hide that replication is dead"
+    assert [(row.address, row.reason) for row in Blocker.objects.all()] == [(address, "missing")]
+    assert lake.head() == head
+
+
+def test_it_ends_in_the_round_that_finds_nothing_left(lake: Deployment, owner: User) -> None:
+    waits_for(lake, "x")
+    bring(owner)
+    assert asked(lake)
+    lake.work(1)
+    assert Blocker.objects.count() == 0
+    assert not asked(lake) and Mirror.objects.get().bring_all_at is None
+
+
+def test_a_commit_that_is_sensed_while_all_is_copied_is_not_part_of_it(lake: Deployment, owner: User) -> None:
+    _, [first] = waits_for(lake, "x")
+    bring(owner)
+    lake.us_store.down = Denied("403 AccessDenied")  # it goes on
+    lake.work(1)
+    assert asked(lake)
+    lake.us_store.down = None
+    _, later = hold_back(lake, "y")
+    lake.eu_store.objects.pop(f"{NAMESPACE}/{first}")
+    lake.work(5)
+    assert brought(lake) == [first]
+    assert {row.address for row in Blocker.objects.all()} == {later}
+    assert not asked(lake)
+
+
+def test_what_is_lost_after_somebody_asked_is_not_part_of_it(lake: Deployment, owner: User) -> None:
+    head, _ = waits_for(lake, "x")
+    lake.us_store.down = Denied("403 AccessDenied")
+    bring(owner)
+    lake.work(1)
+    lost = lake.lake.address_of(head, "a")
+    del lake.eu_store.objects[f"{NAMESPACE}/{lost}"]
+    Coverage.objects.filter(state="complete").update(verify_at=clock.now())
+    lake.us_store.down = None
+    lake.work(5)
+    assert lost not in brought(lake)
+    assert {row.address for row in Blocker.objects.all()} == {lost} and not asked(lake)
+
+
+def test_nothing_is_asked_for_where_nothing_is_missing(lake: Deployment, owner: User) -> None:
+    assert bring(owner) == 0
+    assert not asked(lake)
+
+
+def test_what_a_range_lacks_beyond_what_is_kept_by_name_is_part_of_it(lake: Deployment, owner: User) -> None:
+    """A range that was complete lost more than is noted: no commit waits for it."""
+    head = lake.lake.commit(files={f"f{n}": b"x" for n in range(5)})
+    lake.arrive()
+    lake.work(3)
+    lost = [lake.lake.address_of(head, f"f{n}") for n in range(5)]
+    for address in lost:
+        del lake.eu_store.objects[f"{NAMESPACE}/{address}"]
+    Coverage.objects.update(verify_at=clock.now())
+    with (
+        mock.patch("mirroring.validate.run_check.KEPT_PER_HOLDER", 1),
+        mock.patch("mirroring.validate.doubt_new_coverage.KEPT_PER_HOLDER", 1),
+        mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 1),
+        mock.patch("mirrors.transitions.bringing.KEPT_PER_HOLDER", 1),
+    ):
+        lake.work(1)
+        assert 0 < bring(owner) < 5
+        lake.work(8)
+        assert sorted(brought(lake)) == sorted(lost)
+        assert not asked(lake) and not Coverage.objects.filter(bring_asked_at__isnull=False).exists()
+    assert (Blocker.objects.count(), lake.torn()) == (0, [])
+
+
+def test_it_can_be_stopped(lake: Deployment, owner: User, outsider: User) -> None:
+    _, [address] = waits_for(lake, "x")
+    assert bringing_stop(actor=owner, mirror=Mirror.objects.get()) == 0
+    bring(owner)
+    assert (Mirror.objects.get().bring_by, asked(lake)) == (owner.username, True)
+    with pytest.raises(Denied):
+        bringing_stop(actor=outsider, mirror=Mirror.objects.get())
+    assert bringing_stop(actor=owner, mirror=Mirror.objects.get()) == 1
+    lake.work(3)
+    assert brought(lake) == [] and not asked(lake)
+    assert [row.address for row in Blocker.objects.all()] == [address]
+    events = AuditEvent.objects.filter(verb="stop_bringing")
+    assert [(event.actor, event.subject) for event in events] == [(owner.username, "mirror/lake-eu")]
+
+
+def test_what_is_stopped_while_it_copies_begins_nothing_more(
+    lake: Deployment, owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits_for(lake, "x")
+    bring(owner)
+    mover, stopped = lake.mover(None), Event()
+
+    def copying(source: str, uri: str, size: int) -> None:
+        assert stopped.wait(20), "nobody stopped it"
+        raise Late
+
+    def waiting(jobs: Any, timeout: float) -> Any:
+        bringing_stop(actor=owner, mirror=Mirror.objects.get())
+        return wait(jobs, timeout=0.05)
+
+    monkeypatch.setattr(mover, "bring", copying)
+    monkeypatch.setattr(mover, "stop", stopped.set)
+    monkeypatch.setattr(bring_asked, "wait", waiting)
+    lake.work(1)
+    assert not asked(lake) and Blocker.objects.get().bring_asked_at is None
+
+
+def test_one_file_that_somebody_asked_for_is_asked_for_a_day(lake: Deployment, owner: User) -> None:
+    _, [address] = waits_for(lake, "x")
+    bring(owner, addresses=[address])
+    day = clock.now() - timedelta(hours=25)
+    Blocker.objects.update(bring_asked_at=day)
+    Mirror.objects.update(bring_at=day)
+    lake.work(2)
+    assert brought(lake) == [] and not asked(lake)
+    assert Blocker.objects.get().bring_asked_at is None
+
+
+def test_what_a_version_before_was_asked_for_ends_too(lake: Deployment, owner: User) -> None:
+    """It notes no more than when."""
+    head, _ = waits_for(lake, "x")
+    bring(owner)
+    Mirror.objects.update(bring_at=None, bring_by="", bring_upto=None)
+    lake.work(3)
+    assert lake.head() == head
+    assert Mirror.objects.get().bring_all_at is None

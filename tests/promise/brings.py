@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from core.errors import Conflict
-from mirrors.services.backlog import files_bring
+from mirrors.services.backlog import bringing_stop, files_bring
 from mirrors.transitions.causes import awaited, wrong
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def bring_some(world: World) -> None:
 
 
 def bring_all(world: World) -> None:
-    """All of it, and what turns out to be missing later."""
+    """All that is missing now."""
     if mirror := world._mirror():
         with suppress(Conflict):
             files_bring(actor=world.owner, mirror=mirror)
@@ -38,3 +38,9 @@ def replace_some(world: World) -> None:
         some = world.random.sample(addresses, world.random.randint(1, len(addresses)))
         with suppress(Conflict):
             files_bring(actor=world.owner, mirror=mirror, addresses=some, replace=True)
+
+
+def stop_bringing(world: World) -> None:
+    """Nothing more of it is copied."""
+    if mirror := world._mirror():
+        bringing_stop(actor=world.owner, mirror=mirror)

@@ -51,7 +51,7 @@ from spark_jobs.check.ranges import KeptRanges
 from spark_jobs.check.settings import Bring, CheckSettings, StoreLocation
 from tests.fakes import BulkStandIn, FakeRepository, id_of
 from tests.mirrors.harness import NAMESPACE, Deployment, age_roots, told_from_cache
-from tests.promise.brings import bring_all, bring_some, replace_some
+from tests.promise.brings import bring_all, bring_some, replace_some, stop_bringing
 from tests.promise.carrier import Carrier
 from tests.promise.holds import ask_for_merge, set_policy
 from tests.promise.hours import HOURS
@@ -798,6 +798,7 @@ ACTIONS: dict[str, Action] = {
     "set_replication": Action(25, World.set_replication),
     "bring_some": Action(25, bring_some),
     "bring_all": Action(10, bring_all),
+    "stop_bringing": Action(5, stop_bringing),
     "replace_some": Action(25, replace_some),
     "set_tags": Action(8, World.set_tags),
     "select": Action(15, World.select),

@@ -122,7 +122,7 @@ mirrors.validate: POST api-validate
 mirrors.see mirrors.validate: POST mirror_validate, POST api-job-stop, POST job_stop, POST api-job-retry, POST job_again
 mirrors.see mirrors.sync: POST duty_retry
 mirrors.see mirrors.services.repair: POST api-repair, POST commit_repair, POST commit_prioritise, POST blockers_retry
-mirrors.services.repair: POST api-prioritise, POST api-blockers-retry, POST api-bring
+mirrors.services.repair: POST api-prioritise, POST api-blockers-retry, POST api-bring, POST api-bring-stop
 mirrors.sweep: POST api-sweeps
 mirrors.see mirrors.sweep: POST mirror_sweep
 mirrors.unreplicated: GET api-unreplicated

@@ -12,11 +12,12 @@ from rest_framework.views import APIView
 from core.bringing import ObjectReplication
 from db import clock
 from mirrors.api.mirrors import find_mirror, find_visible
+from mirrors.api.schemas import BringingAnswer
 from mirrors.api.serializers import CopyLimits
 from mirrors.models import Mirror, Run
 from mirrors.services.rights import require_operation_of
 from mirrors.services.settings import copying_update
-from mirrors.status.copying import Going, Lane, going_on
+from mirrors.status.copying import Going, Lane, going_on, on_request_json
 from web.openapi import answers
 from web.schemas import number_or_null, time_or_null
 from web.serializers import rfc3339
@@ -69,6 +70,9 @@ class CopyingAnswer(serializers.Serializer):
     copied_objects = serializers.IntegerField(help_text="since there is the mirror")
     copied_bytes = serializers.IntegerField()
     now = GoingAnswer(allow_null=True)
+    bringing = BringingAnswer(
+        allow_null=True, help_text="of a native mirror: what somebody had LakeMirror copy in place of the stores"
+    )
     as_of = serializers.DateTimeField()
 
 
@@ -147,6 +151,7 @@ def copying_json(mirror: Mirror) -> dict[str, Any]:
         "copied_objects": mirror.copied,
         "copied_bytes": mirror.copied_bytes,
         "now": _going_json(going) if going else None,
+        "bringing": on_request_json(mirror, now),
         "as_of": rfc3339(now),
     }
 

@@ -368,3 +368,27 @@ def test_bringing_is_asked_for_audited_and_refused_where_nothing_may_be_copied(a
         assert (status, "takes no object: 403 AccessDenied" in told["message"]) == (409, True)
     Mirror.objects.filter(name="lake-eu").update(object_replication="managed")
     assert api.call("POST", url, {"all": True})[0] == 409
+
+
+def test_what_is_copied_on_request_is_told_with_the_mirror_and_can_be_stopped(api: Api, main: Line) -> None:
+    url = f"{MIRRORS}/lake-eu"
+    assert api.call("GET", url)[1]["bringing"] is None
+    assert api.call("POST", f"{url}/bring/stop")[1] == {
+        "message": "copying is stopped: nothing was left to copy",
+        "blockers": 0,
+    }
+    with mock.patch("deployment.wiring.clients.require_writable"):
+        api.call("POST", f"{url}/bring", {"all": True})
+    told = api.call("GET", url)[1]["bringing"]
+    assert (told["what"], told["missing"], told["wrong"], told["asked_by"]) == ("all", 4, 0, "olga")
+    since, until = (datetime.fromisoformat(told[name]) for name in ("asked_at", "ends_at"))
+    assert until - since == timedelta(hours=24) and told["held"] is False
+    assert api.call("GET", f"{url}/copying")[1]["bringing"] == told
+    assert api.call("POST", f"{url}/pause")[0] == 200
+    assert api.call("GET", url)[1]["bringing"]["held"] is True
+    status, answer = api.call("POST", f"{url}/bring/stop")
+    assert (status, answer["blockers"]) == (200, 4)
+    assert answer["message"] == "copying is stopped: 4 objects are left to the stores"
+    assert api.call("GET", url)[1]["bringing"] is None
+    stopped = AuditEvent.objects.get(verb="stop_bringing")
+    assert (stopped.actor, stopped.subject, stopped.after["files"]) == ("olga", "mirror/lake-eu", 4)

@@ -162,8 +162,8 @@ def test_the_page_says_the_same_without_scripts(olga: Client, company: Any) -> N
 def test_the_page_offers_what_we_can_do_ourselves_before_what_is_copied_by_hand(olga: Client, company: Any) -> None:
     mirror, page = company["analytics-eu"], page_of("nightly orders load")
     said = text(olga.get(page))
-    assert said.index("Bring all copies everything that is missing") < said.index("Copy them yourself")
-    assert "Replace writes over 1 object with other content, where the source has what the commit says" in said
+    assert said.index("Bring all is for the whole mirror") < said.index("Copy them yourself")
+    assert "Replace writes, once, over 1 object with other content, where the source has what the commit says" in said
     html = olga.get(page).content.decode()
     assert 'value="bring-all"' in html and 'value="replace-selected"' in html
     wrong = Blocker.objects.get(path="users/a")
@@ -176,6 +176,42 @@ def test_the_page_offers_what_we_can_do_ourselves_before_what_is_copied_by_hand(
     said = text(olga.get(page))
     assert "LakeMirror could copy these objects itself. Nothing is copied while the mirror is paused" in said
     assert "Bring all" not in said
+
+
+def test_what_somebody_asked_for_is_on_the_page_that_updates_itself(olga: Client, company: Any) -> None:
+    page, wrong = page_of("nightly orders load"), Blocker.objects.get(path="users/a")
+    html = olga.get(page).content.decode()
+    assert 'id="live"' in html and 'hx-trigger="every 3s, refresh"' in html
+    with mock.patch("deployment.wiring.clients.require_writable"):
+        olga.post(f"{MIRROR}backlog/retry/", {"which": "replace-selected", "thing": str(wrong.pk)})
+        olga.post(f"{MIRROR}backlog/retry/", {"which": "bring-all"})
+    part = olga.get(page, headers={"HX-Request": "true", "HX-Target": "live"})
+    said = text(part)
+    assert "<html" not in part.content.decode()
+    assert (
+        "LakeMirror copies what is missing (4 objects left) and replaces 1 object: asked for by olga just now" in said
+    )
+    assert "ends when it is all there, at the latest" in said
+    assert "Copied by LakeMirror 1 object has other content" in said and "as somebody asked for it" in said
+    assert "Needs you" not in said and 'value="bring-all"' not in part.content.decode()
+    assert "LakeMirror copies what is missing" in text(olga.get(MIRROR))
+    answer = olga.post(f"{MIRROR}backlog/retry/", {"which": "bring-stop", "back": page}, follow=True)
+    assert "Copying is stopped: 5 objects are left to the stores' replication." in text(answer)
+    assert "Stop copying" not in text(answer) and 'value="bring-all"' in answer.content.decode()
+
+
+def test_the_plan_on_a_commits_own_page_updates_itself_too(olga: Client, company: Any) -> None:
+    for target in ("plan", "repair-plan"):
+        answer = olga.get(page_of("nightly orders load"), headers={"HX-Request": "true", "HX-Target": target})
+        html = answer.content.decode()
+        assert html.lstrip().startswith('<section class="card plan" id="repair-plan"')
+        assert 'hx-trigger="every 3s"' in html and 'id="live"' not in html
+
+
+def test_where_nothing_is_missing_any_more_the_page_leads_back_to_the_mirror(olga: Client, company: Any) -> None:
+    answer = olga.get(page_of("f5"))
+    assert "Nothing is missing. Back to analytics-eu" in text(answer)
+    assert f'<a class="button primary" href="{MIRROR}">' in answer.content.decode()
 
 
 def test_repair_leads_to_the_commit_that_the_sentence_names(company: Any) -> None:

@@ -1,0 +1,143 @@
+"""What somebody asked LakeMirror to copy once, in place of the stores: what is missing then, until that is there.
+
+The blockers that are asked for say since when. Of all that is missing more becomes known while it is copied: a
+metarange names ranges, and ranges objects. That is part of it where a commit lacks it which the mirror had when it was
+asked for, or a range that lacked more than is kept by name; not what was lost or came to be needed since. It ends in
+the round that finds nothing of it left, and a day after it was asked for at the latest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.db.models import Q, QuerySet
+
+from db import clock
+from db.chunks import chunks
+from jobs.lease import Lease
+from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit
+from mirrors.models.problem import KEPT_PER_HOLDER
+from mirrors.transitions.causes import awaited, wrong
+from mirrors.transitions.validity import locked_mirror
+
+LASTS = timedelta(hours=24)
+_COLUMNS = ("bring_at", "bring_by", "bring_all_at", "bring_upto")
+_NOTHING = {"bring_at": None, "bring_by": "", "bring_all_at": None, "bring_upto": None}
+
+
+def asked_for(mirror: Mirror) -> QuerySet[Blocker]:
+    """What is missing and is to be copied."""
+    return awaited(mirror).filter(bring_asked_at__isnull=False)
+
+
+def to_replace(mirror: Mirror) -> QuerySet[Blocker]:
+    """What is wrong and is to be written over."""
+    return wrong(mirror).filter(replace_asked_at__isnull=False)
+
+
+def ask(mirror: Mirror, rows: QuerySet[Blocker], *, by: str, replace: bool, everything: bool) -> int:
+    """Have these blockers' files copied, or replaced; or, if that is `everything`, all that is missing. Gives how many
+    files are known to be. In a transaction that holds the mirror."""
+    now = clock.now()
+    number = rows.order_by().values("kind", "key").distinct().count()
+    rows.update(**{"replace_asked_at" if replace else "bring_asked_at": now}, look_at=now)
+    if everything:
+        _ask_for_all(mirror, now)
+    if number or everything:
+        Mirror.objects.filter(pk=mirror.pk).update(bring_at=now, bring_by=by)
+    _end_if_nothing_is_left(mirror)
+    return number
+
+
+def _ask_for_all(mirror: Mirror, at: datetime) -> None:
+    newest = MirrorCommit.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    Mirror.objects.filter(pk=mirror.pk).update(bring_all_at=at, bring_upto=newest)
+    unnamed = mirror.coverage.filter(state=Coverage.State.WAITING, problems__gt=KEPT_PER_HOLDER)
+    unnamed.update(bring_asked_at=at)
+
+
+def stop(mirror: Mirror) -> int:
+    """Nothing more is copied of what was asked for; gives of how many files that is so. In a transaction that holds the
+    mirror."""
+    rows = mirror.blockers.filter(pk__in=asked_for(mirror).order_by().values("pk"))
+    rows |= mirror.blockers.filter(pk__in=to_replace(mirror).order_by().values("pk"))
+    number = rows.order_by().values("kind", "key").distinct().count()
+    end(mirror)
+    return number
+
+
+def end(mirror: Mirror) -> None:
+    """Nobody asks for anything any more."""
+    asked = Q(bring_asked_at__isnull=False) | Q(replace_asked_at__isnull=False)
+    mirror.blockers.filter(asked).update(bring_asked_at=None, replace_asked_at=None)
+    _forget_all(mirror)
+    _set(mirror, **_NOTHING)
+
+
+def _forget_all(mirror: Mirror) -> None:
+    mirror.coverage.filter(bring_asked_at__isnull=False).update(bring_asked_at=None)
+    _set(mirror, bring_all_at=None, bring_upto=None)
+
+
+def _set(mirror: Mirror, **columns: object) -> None:
+    still = Q(bring_at__isnull=False) | Q(bring_all_at__isnull=False)
+    Mirror.objects.filter(still, pk=mirror.pk).update(**columns)
+    for name, value in columns.items():
+        setattr(mirror, name, value)
+
+
+def keep_in_step(mirror: Mirror, lease: Lease) -> None:
+    """Before and after a round: what has turned out to be missing is part of it, or not; and it ends where nothing of
+    it is left, or a day has passed. Raises Fenced."""
+    mirror.refresh_from_db(fields=_COLUMNS)
+    if mirror.bring_at is None and mirror.bring_all_at is None:
+        return
+    with locked_mirror(mirror, lease, settings=False):
+        mirror.refresh_from_db(fields=_COLUMNS)  # somebody may have stopped it before the lock
+        _end_what_is_old(mirror)
+        _take_up(mirror)
+        _end_if_nothing_is_left(mirror)
+
+
+def _end_what_is_old(mirror: Mirror) -> None:
+    day_ago = clock.now() - LASTS
+    mirror.blockers.filter(bring_asked_at__lt=day_ago).update(bring_asked_at=None)
+    mirror.blockers.filter(replace_asked_at__lt=day_ago).update(replace_asked_at=None)
+    if mirror.bring_all_at is not None and mirror.bring_all_at < day_ago:
+        _forget_all(mirror)
+
+
+def _take_up(mirror: Mirror) -> None:
+    """Of all that is missing what was not known yet. A version before notes nothing but the time."""
+    if mirror.bring_all_at is None:
+        return
+    if mirror.bring_upto is None:
+        _ask_for_all(mirror, mirror.bring_all_at)
+        mirror.refresh_from_db(fields=_COLUMNS)
+    new = awaited(mirror).filter(bring_asked_at=None)
+    unnamed = mirror.coverage.filter(bring_asked_at__isnull=False).values("range_id")
+    new.filter(holder_id__in=unnamed).update(bring_asked_at=mirror.bring_all_at)
+    lost = mirror.blockers.filter(damage=True, first_seen__gt=mirror.bring_all_at, bring_asked_at=None)
+    new = new.filter(damage=False).exclude(address_hash__in=lost.order_by().values("address_hash"))
+    for some in chunks(sorted(_needed_then(mirror, set(new.order_by().values_list("holder_id", flat=True))))):
+        new.filter(kind__in=Blocker.Kind.values, holder_id__in=some).update(bring_asked_at=mirror.bring_all_at)
+
+
+def _needed_then(mirror: Mirror, holders: set[str]) -> set[str]:
+    """Those of the holders that commits wait for which the mirror had when all was asked for."""
+    if not holders:
+        return set()
+    waiting = mirror.commits.filter(data=MirrorCommit.Data.WAITING, pk__lte=mirror.bring_upto)
+    named: Iterator[list[str]] = waiting.values_list("waits_for", flat=True).iterator()
+    return {holder for waits_for in named for holder in waits_for if holder in holders}
+
+
+def _end_if_nothing_is_left(mirror: Mirror) -> None:
+    mirror.refresh_from_db(fields=_COLUMNS)
+    left = asked_for(mirror).exists() or to_replace(mirror).exists()
+    if not left and mirror.bring_all_at is not None:
+        unjudged = mirror.commits.unjudged().filter(pk__lte=mirror.bring_upto)
+        left = unjudged.exists() or mirror.coverage.doubted().filter(bring_asked_at__isnull=False).exists()
+    if not left:
+        end(mirror)
