@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -18,8 +19,10 @@ from core.mirroring.object_check import Depth
 from graveler.ranges import write_ranges
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror
+from mirrors.services.locate.locate import object_locate
 from mirrors.services.settings import OnUnselect, mirror_update
 from mirrors.status.mirror import mirror_status
+from rbac.models import User
 from tests.mirroring.test_found_by_breaking import age, ask, branches, change, lose, mirrored, uri_of
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
@@ -205,6 +208,27 @@ def test_104_a_chain_that_is_inferred_later_is_looked_at_although_heads_alone_ar
     change(first_sync="inferred")
     lm.work(6)
     assert lm.head() == first
+
+
+def test_241_what_a_mirror_counts_as_arrived_and_its_store_lacks_is_checked_before_anything_moves(
+    lm: Deployment, owner: User
+) -> None:
+    first = lm.lake.commit(files={"a": b"1"})
+    lm.arrive()
+    lm.work(2)
+    lm.eu_store.hidden.add(uri_of(lm, first, "a"))
+    lm.lake.repository.branches["again"] = first
+    look = partial(object_locate, actor=owner, repository="lake", source_region="us-east-1", ref="main", path="a")
+    assert look(prefer="eu-west-1").region == "us-east-1"
+    lm.work()
+    assert lm.head("again") == ""
+    blocker = Blocker.objects.get()
+    assert (blocker.reason, blocker.damage) == ("missing", True)
+    lm.eu_store.hidden.clear()
+    lm.work(4)
+    assert lm.head("again") == first
+    assert look(prefer="eu-west-1").region == "eu-west-1"
+    assert not Coverage.objects.filter(state="waiting").exists(), "what is there puts nothing in question"
 
 
 def test_242_what_is_gone_at_the_source_too_is_verified_at_its_other_mirrors_at_once(lm: Deployment) -> None:

@@ -16,7 +16,7 @@ from core.access.documents import Document, allow, policy_document
 from core.access.policies import namespace_arn, object_arn, repository_arn
 from core.errors import Denied, Unreachable
 from core.types import ObjectInfo
-from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch
+from mirrors.models import Coverage, Mirror, MirrorBranch
 from mirrors.transitions import duties as mirror_duties
 from rbac import services as rbac
 from rbac.models import User
@@ -87,23 +87,6 @@ def test_a_preferred_region_that_lacks_it_is_told(lm: Deployment, first: str, ow
     lm.eu_store.hidden.add(f"{NAMESPACE}/{lm.lake.address_of(first, 'a')}")
     answer = given(owner, prefer="eu-west-1")
     assert (answer["region"], answer["tried"]) == ("us-east-1", [{"region": "eu-west-1", "why": "it is not there"}])
-
-
-def test_241_what_a_mirror_counts_as_arrived_and_its_store_lacks_is_checked_before_anything_moves(
-    lm: Deployment, first: str, owner: User
-) -> None:
-    lm.eu_store.hidden.add(f"{NAMESPACE}/{lm.lake.address_of(first, 'a')}")
-    lm.lake.repository.branches["again"] = first
-    given(owner, prefer="eu-west-1")
-    lm.work()
-    assert lm.head("again") == ""
-    blocker = Blocker.objects.get()
-    assert (blocker.reason, blocker.damage) == ("missing", True)
-    lm.eu_store.hidden.clear()
-    lm.work(4)
-    assert lm.head("again") == first
-    given(owner, prefer="eu-west-1")
-    assert not Coverage.objects.filter(state=Coverage.State.WAITING).exists(), "what is there puts nothing in question"
 
 
 def test_47_with_the_source_down_the_mirrors_region_gives_it(lm: Deployment, first: str, owner: User) -> None:
