@@ -42,7 +42,7 @@ def mirror_list(page: dict[str, Any]) -> RenderableType:
 
 def _mirror_row(mirror: dict[str, Any]) -> Sequence[str | Text]:
     staying, as_of = _staying(mirror), mirror["as_of"]
-    well = sum(branch["status"] == "Up to date" for branch in staying)
+    well = sum(map(_is_caught_up, staying))
     return (
         mirror["id"],
         state(mirror["status"]),
@@ -53,6 +53,11 @@ def _mirror_row(mirror: dict[str, Any]) -> Sequence[str | Text]:
         length(_worst_lag(mirror)),
         ago(max((branch["advanced_at"] for branch in staying if branch["advanced_at"]), default=None), as_of),
     )
+
+
+def _is_caught_up(branch: dict[str, Any]) -> bool:
+    """Whether it is known to be as at the source; in a pause, too."""
+    return branch["status"] == "Up to date" or (branch["status"] == "Paused" and branch["lag_seconds"] == 0)
 
 
 def mirror_standing(mirror: dict[str, Any]) -> RenderableType:

@@ -23,6 +23,12 @@ def test_a_list_begins_with_what_needs_somebody(server: StandIn, run: Terminal) 
     assert " 1 of 2 " in rows[0] and "2 commits" in rows[0] and "2 min" in rows[0] and "5 min ago" in rows[0]
 
 
+def test_a_list_counts_what_is_known_to_be_up_to_date_in_a_pause(server: StandIn, run: Terminal) -> None:
+    paused = [a_branch(status="Paused"), a_branch("old", status="Paused", lag_seconds=None)]
+    server.says("GET", "/mirrors", a_page(a_mirror("a-eu", status="Paused", branches=paused)))
+    assert " 1 of 2 " in run("mirror", "list").stdout.splitlines()[-1]
+
+
 def test_a_list_of_several_pages_is_one(server: StandIn, run: Terminal) -> None:
     server.says("GET", "/mirrors", a_page(a_mirror("a"), after="a"), a_page(a_mirror("b")))
     listed = run.json("mirror", "list")
