@@ -68,7 +68,7 @@ def test_an_export_is_made_while_everything_is_said(olga: Page, w: World) -> Non
     expect(olga.get_by_role("region", name="What this change will do")).to_contain_text("Everything is exported again")
 
 
-def test_a_missing_bucket_is_told_made_and_repaired_by_four_clicks(olga: Page, w: World) -> None:
+def test_a_missing_bucket_is_told_made_and_repaired_by_five_clicks(olga: Page, w: World) -> None:
     state = olga.locator("h1 + .state")
     olga.goto("/exports/")
     olga.get_by_role("link", name="New export").click()
@@ -79,6 +79,8 @@ def test_a_missing_bucket_is_told_made_and_repaired_by_four_clicks(olga: Page, w
     field(olga, "Directories with a success file").fill(r".*/day=\d+/")
     expect(olga.get_by_role("region", name="Checks")).to_contain_text("There is no bucket absent")
     olga.get_by_role("button", name="Export", exact=True).click()
+    expect(olga.get_by_role("alert")).to_contain_text("failed, so the export was not created")
+    olga.get_by_role("button", name="Export anyway").click()
     expect(state).to_have_text("New")
     w.work(2)
     expect(state).to_have_text("Failed")

@@ -234,7 +234,7 @@ def test_without_scripts_links_and_forms_do_the_same(plain: Page, company: Any) 
     plain.get_by_role("link", name="Plan repair").click()
     plain.get_by_role("button", name="Check again").click()
     expect(plain.locator("#notices")).to_contain_text("Checking 3 objects again now")
-    expect(plain).to_have_url(commit_page("nightly orders load"))
+    expect(plain).to_have_url(commit_page("nightly orders load") + "repair/")
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -53,7 +53,7 @@ def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
     [
         (MIRROR, {"show", "lag", "loss", "sync", "pause"}),
         (f"{MIRROR}commits/", {"commits"}),
-        (f"{MIRROR}backlog/", {"blockers", "retry", "unreplicated"}),
+        (f"{MIRROR}backlog/", {"blockers", "bring", "retry", "unreplicated"}),
         (f"{MIRROR}runs/", {"runs", "validate"}),
         (f"{MIRROR}settings/", {"policy", "preflight", "show"}),
         (f"{MIRROR}waivers/", {"waivers", "withdraw"}),

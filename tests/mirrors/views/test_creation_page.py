@@ -136,7 +136,7 @@ def test_the_cost_is_told_while_one_types(olga: Client, lm: Deployment) -> None:
     for words in (
         "Commits 3",
         "Ranges 2 in 2 metaranges",
-        "Objects 4",
+        "Entries 4",
         "Bytes 7 bytes",
         "first check",
         "all of them read",
@@ -153,7 +153,7 @@ def test_a_cost_that_was_not_counted_to_the_end_says_so(
     monkeypatch.setattr("mirrors.preflight.cost.MOST_HEADS", 1)
     monkeypatch.setattr("mirrors.preflight.cost_sample.MOST_COMMITS", 1)
     said = text(part(olga, "cost"))
-    for words in ("Commits more than 3", "counting stopped there", "Objects more than", "1 of 2 heads was read"):
+    for words in ("Commits more than 3", "counting stopped there", "Entries more than", "1 of 2 heads was read"):
         assert words in said
 
 
