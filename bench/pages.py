@@ -29,9 +29,9 @@ API = "/service/replication/v1"
 MIRROR_API = f"{API}/repositories/source-0001/mirrors/lake-0001"
 PAGES = {
     "overview": ("/", f"{API}/overview"),
-    "map": ("/map/", f"{API}/mirrors"),
-    "list": ("/mirrors/", f"{API}/mirrors"),
-    "list, filtered": ("/mirrors/?state=blocked&region=ap-south-1", f"{API}/mirrors?region=ap-south-1"),
+    "map": ("/map/", f"{API}/mirrors?amount=50"),
+    "list": ("/mirrors/", f"{API}/mirrors?amount=50"),
+    "list, filtered": ("/mirrors/?state=blocked&region=ap-south-1", f"{API}/mirrors?region=ap-south-1&amount=50"),
     "mirror": ("/mirrors/lake-0001/", MIRROR_API),
     "backlog": ("/mirrors/lake-0001/backlog/", f"{MIRROR_API}/blockers"),
     "charts, 24h": ("/mirrors/lake-0001/metrics/", f"{MIRROR_API}/metrics"),
@@ -40,7 +40,7 @@ PAGES = {
     "alerts": ("/notifications/", f"{API}/alerts"),
     "audit": ("/audit/", f"{API}/audit"),
 }
-"""Each page, and the JSON that has the same without pictures."""
+"""Each page, and the JSON that has the same without pictures; of lists as many mirrors as a page shows."""
 METRICS = "/metrics"
 PAUSE_SECONDS = 0.3
 """Between requests, so that what a process keeps grows old among them as it does among polls."""

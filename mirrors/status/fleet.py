@@ -31,6 +31,8 @@ _LOOKS = {"destination_looked_at", "tags_unseen_since"}
 """Fields of a mirror that change with each look at it."""
 
 _reading = threading.Lock()
+_waited_for = threading.Event()
+"""Somebody waits for what is read behind requests' backs: no more rests."""
 _cached: tuple[float, Sequence[MirrorStatus]] | None = None
 _took = 0.0
 """Seconds of the last reading: the longer it takes, the less often it is done."""
@@ -84,8 +86,10 @@ def _all() -> Sequence[MirrorStatus]:
 
 
 def _read_or_wait() -> Sequence[MirrorStatus]:
-    """One thread reads; others wait for what it finds."""
+    """One thread reads; others wait for what it finds, and let it rest no more."""
+    _waited_for.set()
     with _reading:
+        _waited_for.clear()
         if _cached is not None and time.monotonic() - _cached[0] < STALE_SECONDS:
             return _cached[1]
         return _read()
@@ -119,5 +123,5 @@ def _piecemeal(rows: MirrorQuerySet, at_once: int) -> Sequence[MirrorStatus]:
     for some in chunks(keys, at_once):
         began = time.monotonic()
         readings += brief_statuses(rows.filter(pk__in=some), clock.now())
-        time.sleep(REST * (time.monotonic() - began))
+        _waited_for.wait(REST * (time.monotonic() - began))
     return readings

@@ -6,6 +6,7 @@ import csv
 import io
 from datetime import UTC, datetime
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.db import connection
@@ -274,3 +275,15 @@ def test_all_mirrors_are_read_piece_by_piece_behind_a_requests_back(
     monkeypatch.setattr(fleet, "_cached", None)
     monkeypatch.setattr(fleet, "REST", 0)
     assert [reading.mirror.name for reading in fleet._read(2)] == [reading.mirror.name for reading in fleet._read()]
+
+
+def test_who_waits_for_a_reading_lets_it_rest_no_more(monkeypatch: pytest.MonkeyPatch, company: Any) -> None:
+    waited_for = mock.Mock()
+    monkeypatch.setattr(fleet, "_cached", None)
+    monkeypatch.setattr(fleet, "_waited_for", waited_for)
+    fleet._read(2)
+    rests = waited_for.wait.call_count
+    assert rests > 1 and not waited_for.set.called
+    monkeypatch.setattr(fleet, "_cached", None)
+    fleet._read_or_wait()
+    assert [name for name, _, _ in waited_for.method_calls[rests:]] == ["set", "clear"]
