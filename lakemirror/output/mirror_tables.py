@@ -57,7 +57,8 @@ def _mirror_row(mirror: dict[str, Any]) -> Sequence[str | Text]:
 
 def _is_caught_up(branch: dict[str, Any]) -> bool:
     """Whether it is known to be as at the source; in a pause, too."""
-    return branch["status"] == "Up to date" or (branch["status"] == "Paused" and branch["lag_seconds"] == 0)
+    status = str(branch["status"])
+    return status == "Up to date" or (status == "Paused" and bool(branch["lag_seconds"] == 0))
 
 
 def mirror_standing(mirror: dict[str, Any]) -> RenderableType:
