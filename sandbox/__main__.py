@@ -59,6 +59,13 @@ def _up_arguments(parser: argparse.ArgumentParser) -> None:
     )
     denied = "no writes below this BUCKET/PREFIX, in each region, until it is allowed"
     parser.add_argument("--deny", action="append", default=[], metavar="PLACE", help=denied)
+    parser.add_argument(
+        "--unreplicated",
+        action="append",
+        default=[],
+        metavar="FROM:TO",
+        help="regions between which nothing is replicated",
+    )
     parser.set_defaults(run=_up)
 
 
@@ -83,6 +90,7 @@ def _up(options: argparse.Namespace) -> int:
         extra_buckets=tuple(options.extra_bucket),
         name_lag=options.name_lag,
         denied=tuple(options.deny),
+        unreplicated=frozenset(options.unreplicated),
     )
     try:
         up(told)

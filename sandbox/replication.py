@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -279,13 +279,20 @@ class Direction:
         self.last_error = str(problem)
 
 
-class Replicator:
-    """Both directions, and what they are told."""
+def pairs_of(regions: Sequence[Region], unreplicated: Collection[str] = ()) -> list[tuple[Region, Region]]:
+    """From where to where is replicated; `unreplicated`: not between these, as FROM:TO."""
+    return [(a, b) for a in regions for b in regions if a != b and f"{a.name}:{b.name}" not in unreplicated]
 
-    def __init__(self, regions: Sequence[Region], *, timing: Timing, seed: int = 0) -> None:
+
+class Replicator:
+    """All directions, and what they are told."""
+
+    def __init__(
+        self, regions: Sequence[Region], *, timing: Timing, seed: int = 0, unreplicated: Collection[str] = ()
+    ) -> None:
         self.timing = timing
         self._rules: list[Rule] = []
-        pairs = [(a, b) for a in regions for b in regions if a != b]
+        pairs = pairs_of(regions, unreplicated)
         self.directions = [Direction(a, b, timing, self._rules, seed + n) for n, (a, b) in enumerate(pairs)]
 
     def start(self) -> None:

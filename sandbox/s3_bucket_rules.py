@@ -39,15 +39,16 @@ def replication(backend: SandboxBackend, method: str, path: str, query: str) -> 
     rule brings delete markers, whatever was declared."""
     found = backend.buckets.get(path.strip("/"))
     asked = method == "GET" and "replication" in dict(parse_qsl(query, keep_blank_values=True))
-    if not asked or found is None or not found.replication:
+    declared = getattr(found, "replication", None)  # moto's bucket has none before one is put
+    if not asked or not declared:
         return None
     rules = "".join(
         f"<Rule><ID>{escape(rule['ID'])}</ID><Priority>{rule['Priority']}</Priority><Status>{rule['Status']}</Status>"
         "<DeleteMarkerReplication><Status>Enabled</Status></DeleteMarkerReplication><Filter><Prefix/></Filter>"
         f"<Destination><Bucket>{escape(rule['Destination']['Bucket'])}</Bucket></Destination></Rule>"
-        for rule in found.replication["Rule"]
+        for rule in declared["Rule"]
     )
     return (
         f'<?xml version="1.0" encoding="utf-8"?>\n<ReplicationConfiguration xmlns="{XMLNS}">'
-        f"<Role>{escape(found.replication['Role'])}</Role>{rules}</ReplicationConfiguration>"
+        f"<Role>{escape(declared['Role'])}</Role>{rules}</ReplicationConfiguration>"
     ).encode()

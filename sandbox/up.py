@@ -35,7 +35,7 @@ from sandbox.layout import (
     port_base,
 )
 from sandbox.region import Serving, run_region
-from sandbox.replication import Replicator, Timing
+from sandbox.replication import Replicator, Timing, pairs_of
 
 
 class CantStart(Exception):
@@ -60,6 +60,8 @@ class Options:
     extra_buckets: tuple[str, ...] = ()
     name_lag: float = 0.0
     denied: tuple[str, ...] = ()
+    unreplicated: frozenset[str] = frozenset()
+    """FROM:TO, names of regions."""
 
 
 def up(options: Options) -> None:
@@ -79,7 +81,8 @@ def _run(options: Options, undo: ExitStack, stopping: threading.Event) -> None:
     sockets = _sockets(options)
     layout = _layout(sockets, bool(options.lakefs))
     children = _start_regions(options, sockets, layout, undo)
-    replicator = Replicator(layout.regions, timing=Timing(delay=options.delay), seed=options.seed)
+    timing = Timing(delay=options.delay)
+    replicator = Replicator(layout.regions, timing=timing, seed=options.seed, unreplicated=options.unreplicated)
     replicator.start()
     workers = _workers(options, layout)
     serve(sockets[0], make_control(layout, replicator, workers))
@@ -131,7 +134,7 @@ def _start_regions(options: Options, sockets: list[socket.socket], layout: Layou
     undo.callback(lambda: processes.end(pids))
     for number, (region, url) in enumerate(zip(layout.regions, urls, strict=True)):
         lakefs, s3 = sockets[1 + 2 * number], sockets[2 + 2 * number]
-        peers = tuple(other for other in layout.regions if other != region)
+        peers = tuple(b for a, b in pairs_of(layout.regions, options.unreplicated) if a == region)
         told = (options.extra_buckets, options.name_lag, peers, options.denied)
         serving = Serving(region, lakefs, s3, url, *told)
         pids.append(_fork_region(serving, sockets))

@@ -17,6 +17,8 @@ from launcher.session import Session
 REGIONS = ("us-east-1", "eu-west-1", "ap-southeast-2")  # as in sandbox/layout.py
 
 EXPORTED_TO, DENIED = ("company-bucket", "partner-bucket"), "partner-bucket/orders"  # as in demo_setup
+COPIED_BY_US = "eu-west-1:us-east-1"
+"""The way of the managed mirror, which no store takes."""
 
 
 class Demo(Session):
@@ -86,6 +88,7 @@ class Demo(Session):
     def _sandbox(self) -> None:
         command = [str(PYTHON), "-m", "sandbox", "up", "--dir", str(self.sandbox_folder)]
         command += [*(f"--extra-bucket={name}" for name in EXPORTED_TO), "--deny", DENIED]
+        command += ["--unreplicated", COPIED_BY_US]
         command += ["--seed", str(self.options.seed)] if self.options.seed is not None else []
         env = self.env | {
             "LAKEMIRROR_SANDBOX_HOOK_URL": f"http://127.0.0.1:{ports.base() + 8}/hooks/lakefs",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from sandbox.client import Sandbox, SandboxError
+from sandbox.fixture import running_sandbox
 from sandbox.lakefs_http import LakeFS
 from tests.sandbox.conftest import s3
 
@@ -73,6 +75,20 @@ def test_both_directions_without_echo(sandbox: Sandbox) -> None:
     assert [item["Key"] for item in found] == ["echo/back", "echo/forth"]
     versions = s3(west).list_object_versions(Bucket=west.bucket, Prefix="echo/")["Versions"]
     assert len(versions) == 2
+
+
+def test_nothing_is_replicated_between_regions_where_that_is_not_wanted(tmp_path: Path) -> None:
+    with running_sandbox(tmp_path, lakefs="", unreplicated="eu-west-1:us-east-1") as sandbox:
+        west, east = sandbox.destination, sandbox.source
+        s3(west).put_object(Bucket=west.bucket, Key="one-way/back", Body=b"from the west")
+        put(sandbox, "one-way/forth")
+        assert sandbox.wait_replicated()
+        assert "Contents" not in s3(east).list_objects_v2(Bucket=east.bucket, Prefix="one-way/back")
+        assert s3(west).list_objects_v2(Bucket=west.bucket, Prefix="one-way/")["KeyCount"] == 2
+        rules = s3(east).get_bucket_replication(Bucket=east.bucket)["ReplicationConfiguration"]["Rules"]
+        assert [rule["ID"] for rule in rules] == [f"to-{west.bucket}"]
+        with pytest.raises(ClientError):
+            s3(west).get_bucket_replication(Bucket=west.bucket)
 
 
 def test_deletes_follow_unless_told_otherwise(sandbox: Sandbox) -> None:
