@@ -15,6 +15,7 @@ from zlib import crc32
 
 from core.errors import Archived, LakeMirrorError, NotFound
 from core.mirroring.object_check import (
+    OF_ENTRY,
     Depth,
     Note,
     Reason,
@@ -38,7 +39,6 @@ UPLOAD_MARKS = f"{OWN_FILES}uploads/"
 OWN_DESCRIPTOR = f"{OWN_FILES}mirror.json"
 """The file below a namespace by which a store is asked whether it answers us at all."""
 
-_OF_ENTRY = {Reason.SIZE, Reason.ETAG}
 _VANISHED = (Reason.MISSING, "it vanished while it was looked at")
 
 
@@ -173,7 +173,7 @@ class Prover:
 
     def appeal(self, verdict: Verdict, info: ObjectInfo, uri: str, *, size: int, etag: str) -> Proof:
         """A mismatch passes if the source's object is the same one; any other verdict stands."""
-        if verdict is None or verdict[0] not in _OF_ENTRY:
+        if verdict is None or verdict[0] not in OF_ENTRY:
             return Proof(verdict)
         try:
             return self._same(verdict, info, uri, size=size, etag=etag)

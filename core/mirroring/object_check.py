@@ -93,6 +93,9 @@ class Reason(StrEnum):
     METARANGE_UNREADABLE = "metarange-unreadable"
 
 
+OF_ENTRY = frozenset({Reason.SIZE, Reason.ETAG})
+"""What an entry says, and may say wrongly: the source's object has the last word."""
+
 WAIVABLE = frozenset({Reason.MISSING, Reason.ARCHIVED, Reason.UNREADABLE, Reason.IMPORTED, Reason.UNREACHABLE})
 """What a waiver of an object accepts: readers get nothing. Never that they would get something else."""
 
@@ -147,6 +150,14 @@ def plain_etag(etag: str) -> str:
 def is_md5(info: ObjectInfo) -> bool:
     """Whether an ETag, as HEAD told it, is the MD5 of the content: uploaded in one piece, not encrypted by KMS."""
     return info.etag_is_content and _MD5.fullmatch(info.etag) is not None
+
+
+def is_another(info: ObjectInfo, original: ObjectInfo | None) -> bool:
+    """Whether an object is surely not the one that the source has (None: it has none), by what HEAD tells of both. Of
+    one in other parts, or encrypted, nobody knows before its content was read."""
+    if original is None or original.size != info.size:
+        return True
+    return is_md5(original) and is_md5(info) and original.etag != info.etag
 
 
 def is_plain(info: ObjectInfo, size: int, etag: str) -> bool:

@@ -11,16 +11,18 @@ from db import clock
 from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Coverage, Mirror, MirrorDuty
+from mirrors.queries.proof_facts import is_at_its_store
 from mirrors.transitions.doubt import KEY_BYTES, doubt_all_of, known_ranges
 
 
 def doubt_seen(mirror: int, suspect: Suspect) -> None:
     """The store of the mirror of this key told somebody who asked for an object that it is missing or wrong: all that
-    may name it and was complete is looked through before it counts again."""
+    may name it and was complete is looked through before it counts again. Another store than the one that it was
+    checked in says nothing of that."""
     with transaction.atomic():
-        row = Mirror.objects.select_for_update(no_key=True).get(pk=mirror)
-        complete = _complete_that_may_name(row, [suspect])
-        if complete:
+        row = _locked(mirror)
+        complete = _complete_that_may_name(row, [suspect]) if row and is_at_its_store(row) else set()
+        if row and complete:
             doubt_all_of(row, complete)
             duties.wake(MirrorDuty.VALIDATE, mirror)
 
@@ -34,12 +36,19 @@ def verify_at_others(mirror: Mirror, suspects: Sequence[Suspect]) -> None:
     others = Mirror.objects.live().filter(source_id=mirror.source_id).exclude(pk=mirror.pk)
     for pk in others.order_by("pk").values_list("pk", flat=True):
         with transaction.atomic():
-            other = Mirror.objects.select_for_update(no_key=True).get(pk=pk)
+            other = _locked(pk)
+            if other is None:
+                continue
             complete = _complete_that_may_name(other, suspects)
             for some in chunks(sorted(complete)):
                 other.coverage.filter(range_id__in=some).update(verify_at=clock.now())
             if complete:
                 duties.wake(MirrorDuty.VALIDATE, pk)
+
+
+def _locked(mirror: int) -> Mirror | None:
+    """None: it was deleted just now."""
+    return Mirror.objects.select_for_update(no_key=True).filter(pk=mirror).first()
 
 
 def _complete_that_may_name(mirror: Mirror, suspects: Sequence[Suspect]) -> set[str]:

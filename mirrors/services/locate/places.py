@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from core.access.policies import object_arn
 from core.errors import Archived, LakeMirrorError
-from core.mirroring.object_check import Depth, Imported, Reason, is_in_s3, judge_object
+from core.mirroring.object_check import OF_ENTRY, Depth, Imported, Reason, is_another, is_in_s3, judge_object
 from core.types import ObjectInfo
 from deployment.wiring import clients
 from jobs.concurrent_calls import ask_all
@@ -34,15 +34,20 @@ class Place:
     """Why it isn't asked, "" if it is."""
     mirror: int = 0
     """The mirror's key; 0: the source's own place."""
+    depth: Depth = Depth.ETAG
+    """As deep as the mirror looks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What a look found: nothing in the way, or why not; `archived` is the storage class where that is the reason.
-    `wrong`: the store has answered, and what it has is not what the commit names."""
+    `answered`: the store has said what it has, `info`. `wrong`: a check of the mirror would find the same now, whatever
+    it read."""
 
     why: str = ""
     archived: str = ""
+    answered: bool = False
+    info: ObjectInfo | None = None
     wrong: bool = False
 
 
@@ -56,7 +61,8 @@ def places_of(source: Repository, mirrors: Sequence[Mirror], named: Named, path:
         elsewhere = named.full and mirror.imported == Imported.BLOCK
         unasked = "a policy denies you the object there" if denied else ""
         unasked = unasked or ("imported: the object lies outside of the mirror" if elsewhere else _not_in_s3(named))
-        places.append(Place(mirror.region, named.uri(mirror.namespace), mirror.pk in proven, unasked, mirror.pk))
+        uri, depth = named.uri(mirror.namespace), Depth(mirror.depth)
+        places.append(Place(mirror.region, uri, mirror.pk in proven, unasked, mirror.pk, depth))
     return places
 
 
@@ -77,7 +83,20 @@ def looked_at(places: Sequence[Place], named: Named) -> list[Seen]:
         number: partial(_look, place, named) for number, place in enumerate(places) if not place.unasked
     }
     found = ask_all(calls, limit=LOOKS, seconds=SECONDS) if calls else {}
-    return [_told(place, found.get(number)) for number, place in enumerate(places)]
+    seen = [_told(place, found.get(number)) for number, place in enumerate(places)]
+    original = next((one for place, one in zip(places, seen, strict=True) if not place.mirror), Seen())
+    return [replace(one, wrong=_is_wrong(place, one, original, named)) for place, one in zip(places, seen, strict=True)]
+
+
+def _is_wrong(place: Place, seen: Seen, original: Seen, named: Named) -> bool:
+    """What passes by the mirror's own depth, or as the source has it, is not: else each look would take down for
+    nothing what a check has found."""
+    if not (place.mirror and seen.answered):
+        return False
+    verdict = judge_object(seen.info, size=named.size, etag=named.etag, depth=place.depth)
+    if verdict is None or seen.info is None or verdict[0] not in OF_ENTRY:
+        return verdict is not None
+    return original.answered and is_another(seen.info, original.info)
 
 
 def _told(place: Place, found: Seen | LakeMirrorError | None) -> Seen:
@@ -95,9 +114,9 @@ def _look(place: Place, named: Named) -> Seen:
     depth = Depth.SIZE if place.covered else Depth.ETAG
     verdict = judge_object(info, size=named.size, etag=named.etag, depth=depth)
     if verdict is None:
-        return Seen()
+        return Seen(answered=True, info=info)
     reason, detail = verdict
     if reason is Reason.MISSING:
-        return Seen("it is not there", wrong=True)
+        return Seen("it is not there", answered=True)
     archived = info.storage_class if info and reason is Reason.ARCHIVED else ""
-    return Seen(detail.replace("at the destination", "there"), archived, wrong=True)
+    return Seen(detail.replace("at the destination", "there"), archived, answered=True, info=info)
