@@ -148,7 +148,7 @@ def _beside(commits: int, leaving: int, summed: int | None) -> str:
         whose = "" if leaving == commits else f"{leaving:,} of them "
         told.append(f"{whose}only on branches that the last check did not find there any more")
     if summed is not None and staying > summed:
-        told.append(f"with what was merged into branches; these are {count(summed, 'commit')} behind by themselves")
+        told.append(f"with merged ones, which 'behind' leaves out: the branches are {count(summed, 'commit')} behind")
     if summed is not None and staying < summed:
         told.append(f"branches are {count(summed, 'commit')} behind, added up: some lack the same ones")
     return f" ({'; '.join(told)})" if told else ""

@@ -100,7 +100,7 @@ def show_tab(
     shared["may_give"] = may_give_access(request.user, reading.mirror.name)
     shared["trouble"] = trouble_of(reading)
     shared["outages"] = untold_outages(reading)
-    shared["replicating"] = replicating(reading.mirror)
+    shared["replicating"] = replicating(reading.mirror) if reading.waiting else None  # it was told some time ago
     shared["bringing"] = on_request(reading.mirror, reading.as_of)
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower().replace(' ', '_')}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")

@@ -73,7 +73,7 @@ def test_a_loss_is_told_in_one_sentence() -> None:
     assert "at least 5 commits by a0, a1, a2 and 2 others" in loss_in_words(5, authors=5, at_least=True)
     fewer = "would be lost (branches are 17 commits behind, added up: some lack the same ones); all"
     assert fewer in loss_in_words(4, summed=17) and "(" not in loss_in_words(4, summed=4)
-    more = "would be lost (with what was merged into branches; these are 1 commit behind by themselves); all"
+    more = "would be lost (with merged ones, which 'behind' leaves out: the branches are 1 commit behind); all"
     assert more in loss_in_words(4, summed=1)
     assert loss_in_words(1).endswith("; all of their objects have arrived.")
     assert "the objects of 1 commit have not been checked yet" in loss_in_words(2, objects=None, unchecked=1)

@@ -55,6 +55,16 @@ def test_outsiders_and_strangers_see_none_of_it(outsider: User, client: Client, 
 # Runs
 
 
+def test_what_a_store_told_of_missing_objects_is_not_shown_once_they_are_there(olga: Client, company: Any) -> None:
+    cause = {"cause": "Replicating", "number": 49, "message": "it is on its way", "fix": ""}
+    told = {"as_of": datetime.now(UTC).isoformat(), "store": "minio", "causes": [cause]}
+    Mirror.objects.update(replication=told)
+    page = "Why replication has not brought it"
+    assert page in text(olga.get("/mirrors/analytics-eu/")), "which lacks some"
+    company["analytics-eu"].blockers.all().delete()
+    assert page not in text(olga.get("/mirrors/analytics-eu/"))
+
+
 def test_a_running_check_has_progress_and_an_end(olga: Client, company: Any) -> None:
     Run.objects.update(started_at=datetime.now(UTC) - timedelta(seconds=60), entries=6000)
     said = text(olga.get(f"{MIRROR}runs/"))
