@@ -36,6 +36,7 @@ from tests.fleet.destination_watch import DestinationWatch
 from tests.fleet.fleet import ROOT, Member
 from tests.fleet.real_sites import Site, layout_of, real_sites
 from tests.postgres import quick_server
+from tests.spark.server import free_port
 
 NAME, MIRROR, FOLDER = "lake", "lake-eu", "lake"
 DAY = 86400.0
@@ -176,7 +177,7 @@ class Deployment:
         values["logging"] = {"level": "WARNING"}
         file = self.folder / "lakemirror.yaml"
         file.write_text(yaml.safe_dump(values))
-        port = str(random.SystemRandom().randrange(30_000, 32_000))
+        port = str(free_port())
         return {
             "DJANGO_SETTINGS_MODULE": "lakemirror_site.settings",
             "LAKEMIRROR_CONFIG": str(file),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Layout, Region
 from sandbox.real_lakefs import VARIABLE, binary, start_lakefs, wait_until_alive
 from tests import minio_pair
 from tests.minio_pair import Minio
+from tests.spark.server import free_port
 
 NAMES = ("us-east-1", "eu-west-1")
 
@@ -75,7 +75,7 @@ def layout_of(*sites: Site) -> Layout:
 def _start(folder: Path, name: str) -> Site:
     (folder / "minio").mkdir(parents=True)
     minio = Minio(folder / "minio", keys=(ACCESS_KEY_ID, SECRET_ACCESS_KEY))
-    region = Region(name, _free_port(), minio.port)
+    region = Region(name, free_port(), minio.port)
     try:
         minio.bucket(region.bucket)
         lakefs = start_lakefs(str(Path(binary()).resolve()), folder / "lakefs", region, region.lakefs_port)
@@ -84,9 +84,3 @@ def _start(folder: Path, name: str) -> Site:
         minio.stop()
         raise
     return Site(region, minio, lakefs)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

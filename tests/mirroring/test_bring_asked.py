@@ -3,6 +3,7 @@ is there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import wait
 from datetime import timedelta
 from hashlib import md5
@@ -307,11 +308,8 @@ def test_a_switch_to_managed_ends_it(lake: Deployment, owner: User) -> None:
         bring(owner)
 
 
-def test_what_is_paused_while_it_copies_is_stopped(
-    lake: Deployment, owner: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits_for(lake, "x")
-    bring(owner)
+def interrupted(lake: Deployment, monkeypatch: pytest.MonkeyPatch, by: Callable[[], object]) -> None:
+    """A round that copies and is waited for, in which `by` happens: whatever was begun must be stopped."""
     mover, stopped = lake.mover(None), Event()
 
     def copying(source: str, uri: str, size: int) -> None:
@@ -319,15 +317,22 @@ def test_what_is_paused_while_it_copies_is_stopped(
         raise Late
 
     def waiting(jobs: Any, timeout: float) -> Any:
-        Mirror.objects.update(paused=True)
+        by()
         return wait(jobs, timeout=0.05)
 
     monkeypatch.setattr(mover, "bring", copying)
     monkeypatch.setattr(mover, "stop", stopped.set)
     monkeypatch.setattr(bring_asked, "wait", waiting)
     lake.work(1)
-    row = Blocker.objects.get()
-    assert row.bring_asked_at is not None, "it goes on after the pause"
+
+
+def test_what_is_paused_while_it_copies_is_stopped(
+    lake: Deployment, owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits_for(lake, "x")
+    bring(owner)
+    interrupted(lake, monkeypatch, lambda: Mirror.objects.update(paused=True))
+    assert Blocker.objects.get().bring_asked_at is not None, "it goes on after the pause"
 
 
 def test_all_lasts_for_a_day(lake: Deployment, owner: User) -> None:
@@ -482,20 +487,7 @@ def test_what_is_stopped_while_it_copies_begins_nothing_more(
 ) -> None:
     waits_for(lake, "x")
     bring(owner)
-    mover, stopped = lake.mover(None), Event()
-
-    def copying(source: str, uri: str, size: int) -> None:
-        assert stopped.wait(20), "nobody stopped it"
-        raise Late
-
-    def waiting(jobs: Any, timeout: float) -> Any:
-        bringing_stop(actor=owner, mirror=Mirror.objects.get())
-        return wait(jobs, timeout=0.05)
-
-    monkeypatch.setattr(mover, "bring", copying)
-    monkeypatch.setattr(mover, "stop", stopped.set)
-    monkeypatch.setattr(bring_asked, "wait", waiting)
-    lake.work(1)
+    interrupted(lake, monkeypatch, lambda: bringing_stop(actor=owner, mirror=Mirror.objects.get()))
     assert not asked(lake) and Blocker.objects.get().bring_asked_at is None
 
 
