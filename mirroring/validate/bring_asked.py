@@ -38,7 +38,7 @@ from mirroring.validate.replaced import named_otherwise
 from mirrors.models import Blocker, Mirror
 from mirrors.queries.metarange_cache import parse
 from mirrors.queries.metaranges import METADATA_PREFIX
-from mirrors.transitions.bringing import asked_for, end, keep_in_step, to_replace
+from mirrors.transitions.bringing import asked_for, end_if_managed, keep_in_step, take_over, to_replace
 from mirrors.transitions.causes import awaited, note_kept, wrong
 from mirrors.transitions.doubt import doubt_sharers
 from mirrors.transitions.validity import locked_mirror
@@ -77,14 +77,16 @@ class Asked:
 def bring_asked(mirror: Mirror, lease: Lease) -> Asked:
     """Copy what somebody asked for and what is due, before it is looked for."""
     if mirror.object_replication == ObjectReplication.MANAGED:
-        end(mirror)  # LakeMirror copies everything there. A pause keeps it
+        end_if_managed(mirror, lease)  # LakeMirror copies everything there. A pause keeps it
         return Asked()
     keep_in_step(mirror, lease)
     if not mirror.brings_on_request:
         return Asked()
-    now = clock.now()
-    rows, replaced = asked_for(mirror).filter(look_at__lte=now), to_replace(mirror).filter(look_at__lte=now)
-    chosen = {row.address: row for some in (rows, replaced) for row in some.order_by("look_at")[:BATCH]}
+    chosen = _chosen(mirror)
+    if chosen and mirror.bring_at is None:  # a version before was asked: it notes that at the blockers alone
+        take_over(mirror, chosen.values())
+        keep_in_step(mirror, lease)
+        chosen = _chosen(mirror)
     came, kept = _left_as_it_is(mirror, chosen)
     todo = [row for address, row in chosen.items() if address not in came]
     _question(mirror, [row for row in todo if _is_replaced(row)], lease)
@@ -97,6 +99,13 @@ def bring_asked(mirror: Mirror, lease: Lease) -> Asked:
     if round_.told.copied:
         log.info("%s: copied %s files of %s bytes on request", mirror.name, round_.told.copied, round_.told.bytes)
     return round_.told
+
+
+def _chosen(mirror: Mirror) -> dict[str, Blocker]:
+    """What is due of what somebody asked for, by address."""
+    now = clock.now()
+    rows, replaced = asked_for(mirror).filter(look_at__lte=now), to_replace(mirror).filter(look_at__lte=now)
+    return {row.address: row for some in (rows, replaced) for row in some.order_by("look_at")[:BATCH]}
 
 
 def _is_replaced(row: Blocker) -> bool:
@@ -193,7 +202,7 @@ class _Round:
 
     def _follow(self, jobs: Iterable[Future[_Came]]) -> None:
         """Nothing more is begun once the mirror is paused, stopped, deleted or managed, its source is frozen, somebody
-        has ended it, or the lease was lost."""
+        has ended it or asked for more, or the lease was lost."""
         left = set(jobs)
         while left:
             _, left = wait(left, timeout=ASKED_SECONDS)
@@ -207,8 +216,9 @@ class _Round:
         except Fenced as error:
             log.warning("%s: copying stops: %s", self.mirror.name, error)
             return False
-        is_stopped = self.mirror.bring_at is not None and now is not None and now.bring_at is None
-        return now is not None and now.brings_on_request and not is_stopped
+        if now is None or now.bring_at != self.mirror.bring_at:  # what is asked for since, the next round sees
+            return False
+        return now.brings_on_request
 
     def _one(self, row: Blocker) -> _Came:
         uri, source = f"{self.mirror.namespace}/{row.address}", f"{self.mirror.source.namespace}/{row.address}"

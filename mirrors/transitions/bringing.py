@@ -8,11 +8,12 @@ the round that finds nothing of it left, and a day after it was asked for at the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
 
+from core.bringing import ObjectReplication
 from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
@@ -23,6 +24,7 @@ from mirrors.transitions.validity import locked_mirror
 
 LASTS = timedelta(hours=24)
 _COLUMNS = ("bring_at", "bring_by", "bring_all_at", "bring_upto")
+_ASKED = Q(bring_asked_at__isnull=False) | Q(replace_asked_at__isnull=False)
 _NOTHING = {"bring_at": None, "bring_by": "", "bring_all_at": None, "bring_upto": None}
 
 
@@ -69,10 +71,25 @@ def stop(mirror: Mirror) -> int:
 
 def end(mirror: Mirror) -> None:
     """Nobody asks for anything any more."""
-    asked = Q(bring_asked_at__isnull=False) | Q(replace_asked_at__isnull=False)
-    mirror.blockers.filter(asked).update(bring_asked_at=None, replace_asked_at=None)
+    mirror.blockers.filter(_ASKED).update(bring_asked_at=None, replace_asked_at=None)
     _forget_all(mirror)
     _set(mirror, **_NOTHING)
+
+
+def end_if_managed(mirror: Mirror, lease: Lease) -> None:
+    """The same, where LakeMirror copies everything still: what is asked for after that is another matter. Raises
+    Fenced."""
+    if mirror.bring_at is None and mirror.bring_all_at is None and not mirror.blockers.filter(_ASKED).exists():
+        return
+    with locked_mirror(mirror, lease, settings=False):
+        if Mirror.objects.filter(pk=mirror.pk, object_replication=ObjectReplication.MANAGED).exists():
+            end(mirror)
+
+
+def take_over(mirror: Mirror, rows: Iterable[Blocker]) -> None:
+    """A version before was asked for these and noted only that: it is told, and ends, as what was asked for now."""
+    at = max(filter(None, (moment for row in rows for moment in (row.bring_asked_at, row.replace_asked_at))))
+    Mirror.objects.filter(pk=mirror.pk, bring_at=None).update(bring_at=at)
 
 
 def _forget_all(mirror: Mirror) -> None:

@@ -312,7 +312,7 @@ def interrupted(lake: Deployment, monkeypatch: pytest.MonkeyPatch, by: Callable[
     """A round that copies and is waited for, in which `by` happens: whatever was begun must be stopped."""
     mover, stopped = lake.mover(None), Event()
 
-    def copying(source: str, uri: str, size: int) -> None:
+    def copying(*_: Any) -> None:
         assert stopped.wait(20), "nobody stopped it"
         raise Late
 
@@ -324,6 +324,7 @@ def interrupted(lake: Deployment, monkeypatch: pytest.MonkeyPatch, by: Callable[
     monkeypatch.setattr(mover, "stop", stopped.set)
     monkeypatch.setattr(bring_asked, "wait", waiting)
     lake.work(1)
+    assert stopped.is_set()
 
 
 def test_what_is_paused_while_it_copies_is_stopped(
