@@ -97,7 +97,8 @@ def _begin(mirror: Mirror, lease: Lease) -> Sweep:
     with lease.transaction():
         mirror.sweeps.filter(state=State.FROZEN, digest="").delete()
         beyond = mirror.sweeps.values_list("pk", flat=True)[KEPT_SWEEPS:]
-        mirror.sweeps.filter(pk__in=list(beyond)).delete()
+        counted = {"deleted__gt": 0, "looked_at__gt": clock.now() - APART}  # for the bounds: Sweep.deleted_lately
+        mirror.sweeps.filter(pk__in=list(beyond)).exclude(**counted).delete()
         Mirror.objects.filter(pk=mirror.pk).update(reselected=True, sweep_asked=False)
         return Sweep.objects.create(mirror=mirror, began_at=clock.now(), pins=pins_of(mirror))
 

@@ -20,7 +20,7 @@ from core.errors import Conflict, Denied, Fenced, Invalid, Unreachable
 from db import clock
 from jobs.lease import Lease
 from jobs.models import Duty
-from mirroring.sweep import deletion_mark, deletions
+from mirroring.sweep import deletion_mark, deletions, look
 from mirroring.sweep.deletion_mark import forget_compared
 from mirroring.sweep.deletions import delete_due
 from mirrors.models import Candidate, HeldMerge, Mirror, Repository, SourceBranch, Sweep
@@ -112,6 +112,21 @@ def test_looking_more_often_deletes_no_more_without_approval(left_over: Deployme
     last = look(timedelta(days=4, seconds=1))
     assert (last.state, last.due, left_over.remover.deleted) == (State.WAITING, 1, [LEFT_OVER])
     assert last.reason == "1 object would be deleted, after 1 in the week before, more than 1"
+
+
+def test_nor_does_looking_so_often_that_old_sweeps_are_forgotten(
+    left_over: Deployment, owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(look, "KEPT_SWEEPS", 2)
+    first = sweep(left_over)
+    assert first is not None and first.deleted == 1
+    for _ in range(4):
+        sweep_now(actor=owner, mirror=Mirror.objects.get())
+        last = sweep(left_over)
+    assert last is not None and last.deleted_lately == 1
+    pass_time(left_over)
+    sweep(left_over)
+    assert not Sweep.objects.filter(pk=first.pk).exists()
 
 
 def test_what_was_in_doubt_is_looked_at_at_once(left_over: Deployment, owner: User) -> None:
