@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 
+from django.db import transaction
 from django.db.models import F
 
 from adapters.s3.mover import PUT_WHOLE
@@ -150,6 +151,14 @@ def _question(mirror: Mirror, rows: Sequence[Blocker], lease: Lease) -> None:
 def _note(mirror: Mirror, by_hash: dict[str, _Came]) -> None:
     """When each is looked for: at once, but for what had no turn. What nobody can copy is asked for no more, and what
     was written over once is not written over again."""
+    with transaction.atomic():
+        Mirror.objects.select_for_update(no_key=True).filter(
+            pk=mirror.pk
+        ).first()  # as who asks does: rows in another order
+        _write(mirror, by_hash)
+
+
+def _write(mirror: Mirror, by_hash: dict[str, _Came]) -> None:
     now = clock.now()
     at = {_Came.COPIED: now, _Came.THERE: now, _Came.LATE: now + timedelta(seconds=1)}
     for what, moment in at.items():

@@ -162,12 +162,14 @@ def _chosen(mirror: Mirror, reason: str, commit: str) -> QuerySet[Blocker]:
 
 def _retry(actor: Any, mirror: Mirror, rows: QuerySet[Blocker], **which: Any) -> int:
     right = require_operation(actor, mirror)
-    number = rows.update(look_at=clock.now(), cause_at=None)
-    for kind in (MirrorDuty.VALIDATE, MirrorDuty.MANAGE):
-        duties.wake(kind, mirror.pk)
     chosen = {name: value for name, value in which.items() if value not in (None, "")} or {"all": True}
-    after = {"retry_blockers": chosen, "mirror": mirror.name, "blockers": number}
-    rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=mirror.audit_name, after=after)
+    with transaction.atomic():
+        mirror_lock(mirror)  # or a round that writes to the same rows in another order, and this, wait for each other
+        number = rows.update(look_at=clock.now(), cause_at=None)
+        for kind in (MirrorDuty.VALIDATE, MirrorDuty.MANAGE):
+            duties.wake(kind, mirror.pk)
+        after = {"retry_blockers": chosen, "mirror": mirror.name, "blockers": number}
+        rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=mirror.audit_name, after=after)
     return number
 
 

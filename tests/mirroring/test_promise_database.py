@@ -17,7 +17,9 @@ from django.db import connection
 
 from graveler.entries import AddressType
 from jobs.models import Duty
+from mirroring.validate import bring_asked
 from mirrors.models import Mirror
+from mirrors.services.backlog import files_bring, things_retry
 from mirrors.services.settings import mirror_update
 from rbac.models import User
 from tests.mirroring.test_scenarios import mirrored, point
@@ -89,3 +91,36 @@ def test_79_settings_that_change_while_all_duties_run_meet_no_deadlock(lm: Deplo
     assert told == []
     lm.work()
     assert (lm.head("dev"), lm.torn()) == (commits[-1], [])
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time: nothing can be locked")
+@pytest.mark.parametrize("ask", [files_bring, things_retry])
+def test_who_asks_for_what_is_missing_and_a_round_that_copies_it_meet_no_deadlock(
+    lm: Deployment, a: str, owner: User, ask: Callable[..., int]
+) -> None:
+    """Both write to many of the same rows, each in an order of its own."""
+    head = lm.lake.commit(files={f"x{n:03}": b"1" for n in range(400)})
+    lm.arrive(*(lm.lake.address_of(head, f"x{n:03}") for n in range(400)))
+    lm.work()
+    mirror, told, over = Mirror.objects.get(), list[str](), threading.Event()
+    hashes = list(mirror.blockers.values_list("address_hash", flat=True))
+
+    def repeat(deed: Callable[[], Any]) -> None:
+        try:
+            while not over.is_set():
+                deed()
+        except Exception as error:
+            told.append(repr(error))
+        finally:
+            connection.close()
+
+    note = functools.partial(bring_asked._note, mirror, dict.fromkeys(hashes, bring_asked._Came.LATE))
+    round_ = threading.Thread(target=repeat, args=[note])
+    round_.start()
+    try:
+        for _ in range(120):
+            ask(actor=owner, mirror=mirror)
+    finally:
+        over.set()
+        round_.join()
+    assert (len(hashes), told) == (400, [])
