@@ -152,9 +152,8 @@ def _note(mirror: Mirror, by_hash: dict[str, _Came]) -> None:
     """When each is looked for: at once, but for what had no turn. What nobody can copy is asked for no more, and what
     was written over once is not written over again."""
     with transaction.atomic():
-        Mirror.objects.select_for_update(no_key=True).filter(
-            pk=mirror.pk
-        ).first()  # as who asks does: rows in another order
+        # As who asks does: both write to many rows, each in an order of its own.
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
         _write(mirror, by_hash)
 
 

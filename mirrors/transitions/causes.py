@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from core.bringing import REPLACEABLE
@@ -38,19 +39,22 @@ def wrong(mirror: Mirror) -> QuerySet[Blocker]:
 
 def note_causes(mirror: Mirror, found: Mapping[Verdict, Collection[str]], now: datetime) -> None:
     """Write down, for addresses by their hashes, why they have not arrived; all that wait for one are told."""
-    _note(awaited(mirror), found, now)
+    _note(mirror, awaited(mirror), found, now)
 
 
 def note_kept(mirror: Mirror, found: Mapping[Verdict, Collection[str]], now: datetime) -> None:
     """The same of what is there with other content, and was not replaced although somebody asked for it."""
-    _note(wrong(mirror), found, now)
+    _note(mirror, wrong(mirror), found, now)
 
 
-def _note(rows: QuerySet[Blocker], found: Mapping[Verdict, Collection[str]], now: datetime) -> None:
+def _note(mirror: Mirror, rows: QuerySet[Blocker], found: Mapping[Verdict, Collection[str]], now: datetime) -> None:
+    """Under the mirror's lock: others write to the same rows, in another order."""
     for verdict, hashes in found.items():
         told = {"cause": verdict.cause.value, "cause_told": verdict.told, "cause_advice": verdict.advice}
         for some in chunks(sorted(hashes)):
-            rows.filter(address_hash__in=some).update(**told, cause_at=now)
+            with transaction.atomic():
+                Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
+                rows.filter(address_hash__in=some).update(**told, cause_at=now)
 
 
 def note_summary(mirror: Mirror, kind: StoreKind, now: datetime) -> None:

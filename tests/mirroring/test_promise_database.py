@@ -15,12 +15,15 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from core.replication.causes import why_kept
+from db import clock
 from graveler.entries import AddressType
 from jobs.models import Duty
 from mirroring.validate import bring_asked
 from mirrors.models import Mirror
 from mirrors.services.backlog import files_bring, things_retry
 from mirrors.services.settings import mirror_update
+from mirrors.transitions.causes import note_causes
 from rbac.models import User
 from tests.mirroring.test_scenarios import mirrored, point
 from tests.mirrors.harness import Deployment
@@ -114,7 +117,10 @@ def test_who_asks_for_what_is_missing_and_a_round_that_copies_it_meet_no_deadloc
         finally:
             connection.close()
 
-    note = functools.partial(bring_asked._note, mirror, dict.fromkeys(hashes, bring_asked._Came.LATE))
+    def note() -> None:
+        bring_asked._note(mirror, dict.fromkeys(hashes, bring_asked._Came.LATE))
+        note_causes(mirror, {why_kept("asked"): hashes}, clock.now())
+
     round_ = threading.Thread(target=repeat, args=[note])
     round_.start()
     try:
