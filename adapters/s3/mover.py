@@ -53,7 +53,8 @@ class Mover:
     """Brings objects from one store to another until a deadline. Safe to use from several threads.
 
     `within`: both are one store, which may read there and write here: `rate`, in bytes, is for what passes here.
-    `marks`: where at the destination our uploads are marked, so that others' are left alone. Raises Unbrought, or Late
+    `marks`: where at the destination our uploads are marked, so that others' are left alone. `hashes`: all is hashed
+    here before it is written, where no check looks at ETags afterwards. Raises Unbrought, or Late
     for what the deadline left over; an object or part that was begun before it is brought.
     """
 
@@ -68,6 +69,7 @@ class Mover:
         objects: Rate | None = None,
         proof_key: str = "",
         marks: str = "",
+        hashes: bool = False,
     ) -> None:
         self._source, self._store, self._within = source, store, within
         self._writer, self._deadline = Writer(store, Deadline(math.inf), TRIES), deadline
@@ -75,7 +77,7 @@ class Mover:
         self._rate, self._objects = rate, objects or Rate(0)
         self._small, self._large = Budget(0), Budget(0)
         self._make_room()
-        self._uploads = Uploads(self._writer, marks)
+        self._uploads, self._hashes = Uploads(self._writer, marks), hashes
         self._parts = ThreadPoolExecutor(PARTS_AT_ONCE)
 
     def pace(self, bytes_per_second: float, objects_per_second: float) -> None:
@@ -180,14 +182,15 @@ class Mover:
     def _written(self, uri: str, data: bytes, original: Original) -> ObjectInfo:
         """The store compares what it gets of a large object with the MD5 that the source tells: here it is hashed only
         where something is wrong, to say whose bytes they are."""
-        compared = is_md5(original.info) and len(data) > PUT_WHOLE
+        compared = is_md5(original.info) and len(data) > PUT_WHOLE and not self._hashes
         digest = original.info.etag if compared else expected_md5(self._source.where, data, original)
         headers = {**original.headers, "content-md5": md5_header(digest)} if compared else original.headers
         try:
             with telling(Side.DESTINATION):
                 answer = self._writer.write("PUT", uri, headers, data)
         except Unbrought:
-            expected_md5(self._source.where, data, original)
+            if compared:
+                expected_md5(self._source.where, data, original)
             raise
         told = {name.lower(): value for name, value in answer.headers.items()} | {"content-length": str(len(data))}
         info = stored(split_uri(uri)[1], told)

@@ -22,7 +22,7 @@ from core.bringing import Side, Unbrought, is_bringable
 from core.errors import Conflict, Full, Invalid, LakeMirrorError, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
 from core.mirroring.content_proof import OWN_FILES, UPLOAD_MARKS, Proof, Refusals
-from core.mirroring.object_check import WAIVABLE, Reason, What, address_hash
+from core.mirroring.object_check import WAIVABLE, Depth, Reason, What, address_hash
 from core.types import ObjectInfo
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.presence import Expected, Looker
@@ -80,6 +80,7 @@ def mover_of(settings: CheckSettings) -> Brings:
         objects=Rate(bring.objects_per_second),
         proof_key=proof_key_of(settings.proof_key),
         marks=settings.uri_of(UPLOAD_MARKS),
+        hashes=Depth.ETAG.is_deeper_than(Depth(settings.depth)),
     )
 
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from adapters.s3 import mover
 from adapters.s3.fast_store import FastObjectStore
@@ -467,6 +468,19 @@ def test_of_a_large_object_whose_bytes_are_refused_it_is_said_whose_fault_that_i
         headers_sent(place, answer=refused)
     assert caught.value.side is Side.SOURCE
     assert "returned bytes with the MD5" in str(caught.value)
+
+
+def test_where_no_check_looks_at_etags_a_large_object_is_hashed_before_it_is_written(
+    place: Place, large: bytes
+) -> None:
+    one = Mover(*place.stores, Deadline(time.time() + 60), within=False, rate=Rate(0), hashes=True)
+    uris = f"s3://{place.source}/large", f"s3://{place.mirror}/large"
+    with mock.patch.object(FastObjectStore, "read", return_value=large[::-1]), pytest.raises(Unbrought) as caught:
+        one.bring(*uris, len(large))
+    assert caught.value.side is Side.SOURCE
+    with pytest.raises(ClientError):
+        place.there("large")
+    assert one.bring(*uris, len(large)).etag == hashlib.md5(large).hexdigest()
 
 
 def test_a_store_that_takes_other_bytes_of_a_large_object_all_the_same_is_found_out(place: Place, large: bytes) -> None:
