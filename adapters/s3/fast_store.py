@@ -21,6 +21,7 @@ import urllib3
 from adapters.rights_of_calls import right_for_method
 from adapters.s3.refusals import answer_error
 from adapters.s3.store import NO_HEADERS, S3ObjectStore, own_only, split_uri, stored
+from adapters.s3.unsigned import UnsignedBodies
 from core.errors import LakeMirrorError, NotFound, NotSent, RemoteFailure, Throttled, Unreachable
 from core.types import ObjectInfo
 
@@ -43,7 +44,9 @@ class ListedPage:
 
 
 class FastObjectStore(S3ObjectStore):
-    """An S3ObjectStore whose `head` and `list` cost less, with `heads` and `page` for bulk. Counts its requests."""
+    """An S3ObjectStore whose `head` and `list` cost less, with `heads` and `page` for bulk. Counts its requests.
+
+    `unsigned`: which buckets take bodies that are not hashed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -52,6 +55,7 @@ class FastObjectStore(S3ObjectStore):
         self._http = self._pool_manager()
         self._lock = threading.Lock()
         self.requests = 0
+        self.unsigned = UnsignedBodies()
 
     def _pool_manager(self) -> urllib3.PoolManager:
         options: dict[str, Any] = {
@@ -126,10 +130,13 @@ class FastObjectStore(S3ObjectStore):
         headers: Mapping[str, str] = NO_HEADERS,
         body: bytes = b"",
         read_seconds: float = 0.0,
+        *,
+        unsigned: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        """One request, once; anything but 2xx is raised. NotSent: it certainly never got there."""
+        """One request, once; anything but 2xx is raised. NotSent: it certainly never got there. `unsigned`: its body is
+        not hashed, if there is a Content-MD5."""
         self._count()
-        signed = self.signed_headers(method, url, {**own_only(method), **headers}, body)
+        signed = self.signed_headers(method, url, {**own_only(method), **headers}, body, unsigned=unsigned)
         encoded = {name: value.encode() for name, value in signed.items()}
         timeout = urllib3.Timeout(connect=self.connect_seconds, read=read_seconds or self.read_seconds)
         try:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.multipart import Layout, Part, Sent, Uploads
-from adapters.s3.originals import Original, expected_md5, md5_header, md5_of, original_of, telling
+from adapters.s3.originals import Original, expected_md5, md5_of, original_of, telling
 from adapters.s3.part_hashes import PartHashes
 from adapters.s3.store import split_uri, stored
 from adapters.s3.writes import Writer, copy_source, parsed, text_of
@@ -184,10 +184,12 @@ class Mover:
         where something is wrong, to say whose bytes they are."""
         compared = is_md5(original.info) and len(data) > PUT_WHOLE and not self._hashes
         digest = original.info.etag if compared else expected_md5(self._source.where, data, original)
-        headers = {**original.headers, "content-md5": md5_header(digest)} if compared else original.headers
         try:
             with telling(Side.DESTINATION):
-                answer = self._writer.write("PUT", uri, headers, data)
+                if compared:
+                    answer = self._writer.write_compared(uri, digest, data, original.headers)
+                else:
+                    answer = self._writer.write("PUT", uri, original.headers, data)
         except Unbrought:
             if compared:
                 expected_md5(self._source.where, data, original)
@@ -330,7 +332,7 @@ class Mover:
                     other.take(data)
                 digest, part = md5_of(data), there.get(number)
                 if part is None or part.etag != digest:
-                    part = self._uploads.put(uri, upload_id, number, data)
+                    part = self._uploads.put(uri, upload_id, number, data, digest)
                 return number, part, digest
 
         if hashes:

@@ -122,9 +122,13 @@ class Uploads:
             with suppress(LakeMirrorError):
                 self._writer.write("DELETE", self._mark(uri, upload_id))
 
-    def put(self, uri: str, upload_id: str, number: int, body: bytes) -> Part:
-        """Uploads a part."""
-        answer = self._writer.write("PUT", uri, body=body, query=_named(upload_id, number))
+    def put(self, uri: str, upload_id: str, number: int, body: bytes, digest: str = "") -> Part:
+        """Uploads a part. `digest`: its MD5, where that is known, for the store to compare it with."""
+        query = _named(upload_id, number)
+        if digest:
+            answer = self._writer.write_compared(uri, digest, body, query=query)
+        else:
+            answer = self._writer.write("PUT", uri, body=body, query=query)
         return Part(len(body), answer.headers.get("etag", "").strip('"'))
 
     def copy(self, uri: str, upload_id: str, number: int, source: str, etag: str, span: tuple[int, int]) -> Part:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,11 +58,6 @@ def expected_md5(where: str, data: bytes, original: Original) -> str:
         wrong = f"{where} returned bytes with the MD5 {digest} for {original.info.key}"
         raise Unbrought(Side.SOURCE, RemoteFailure(f"{wrong}, whose ETag is {original.info.etag}"))
     return digest
-
-
-def md5_header(digest: str) -> str:
-    """What Content-MD5 says."""
-    return b64encode(bytes.fromhex(digest)).decode()
 
 
 def _as_sent(value: str) -> str:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 ALGORITHM = "AWS4-HMAC-SHA256"
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _EMPTY = sha256(b"").hexdigest()
+_UNSIGNED = "UNSIGNED-PAYLOAD"
 
 
 class Signer:
@@ -27,11 +28,21 @@ class Signer:
         self._key = b""
 
     def signed(
-        self, access_key: str, secret: str, token: str, method: str, url: str, headers: Mapping[str, str], body: bytes
+        self,
+        access_key: str,
+        secret: str,
+        token: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        unsigned: bool = False,
     ) -> dict[str, str]:
-        """The headers with those that sign them, and the body, now."""
+        """The headers with those that sign them, and the body, now. `unsigned`: not the body, if there is a Content-MD5
+        among the headers, for that is signed."""
         when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time()))  # without an argument it lags by milliseconds
-        to_sign = {**headers, "X-Amz-Date": when, "X-Amz-Content-SHA256": sha256(body).hexdigest() if body else _EMPTY}
+        hashed = _UNSIGNED if unsigned and _has_md5(headers) else sha256(body).hexdigest() if body else _EMPTY
+        to_sign = {**headers, "X-Amz-Date": when, "X-Amz-Content-SHA256": hashed}
         if token:
             to_sign["X-Amz-Security-Token"] = token
         scope = f"{when[:8]}/{self._region}/s3/aws4_request"
@@ -49,6 +60,10 @@ class Signer:
                     key = _mac(key, part)
                 self._made_of, self._key = (secret, day), key
             return self._key
+
+
+def _has_md5(headers: Mapping[str, str]) -> bool:
+    return any(name.lower() == "content-md5" for name in headers)
 
 
 def _mac(key: bytes, text: str) -> bytes:

@@ -306,15 +306,22 @@ class S3ObjectStore:
         return self.access.proxy or str(get_environ_proxies(self.base_url).get(self.base_url.partition(":")[0], ""))
 
     def signed_headers(
-        self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+        *,
+        unsigned: bool = False,
     ) -> dict[str, str]:
-        """These headers and what signs them and the body, if there are credentials."""
+        """These headers and what signs them and the body, if there are credentials. `unsigned`: as `Signer` says."""
         credentials = self._session.get_credentials()
         if credentials is None:
             return dict(headers)
         with self._telling("get credentials"):
             keys = credentials.get_frozen_credentials()
-        return self._signer.signed(keys.access_key, keys.secret_key, keys.token or "", method, url, headers, body)
+        held = keys.access_key, keys.secret_key, keys.token or ""
+        return self._signer.signed(*held, method, url, headers, body, unsigned)
 
 
 def own_only(method: str) -> Mapping[str, str]:

@@ -8,8 +8,8 @@ body: that is raised like any other. A write that got no answer may still be car
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from hashlib import md5
 from typing import TypeVar
 from urllib.parse import quote
@@ -21,6 +21,7 @@ import urllib3
 from adapters.s3.fast_store import FastObjectStore, pause_before
 from adapters.s3.refusals import answer_error
 from adapters.s3.store import NO_HEADERS, split_uri
+from adapters.s3.unsigned import Compared, md5_header
 from core.errors import Full, Invalid, LakeMirrorError, NotFound, NotSent, RemoteFailure, Unreachable
 from core.exporting.deadline import Deadline
 
@@ -56,20 +57,45 @@ class Writer:
         read_seconds: float = 0.0,
     ) -> urllib3.BaseHTTPResponse:
         """One request, repeated after whatever may pass by itself."""
-        bucket, key = split_uri(uri)
-        url, doing = self.store.url(bucket, key, query), f"{method.lower()} {uri}"
-        seen = _is_seen(method, query)
+        return self._persist(lambda: self._once(method, uri, headers, body, query, read_seconds))
 
-        def once() -> urllib3.BaseHTTPResponse:
-            try:
-                answer = self.store.send(method, url, doing, headers, body, read_seconds)
-            except LakeMirrorError as error:
-                self.unanswered |= seen and may_be_done(error)
-                raise
-            self._expect_no_error(answer, doing)
-            return answer
+    def write_compared(
+        self,
+        uri: str,
+        digest: str,
+        body: bytes,
+        headers: Mapping[str, str] = NO_HEADERS,
+        query: Mapping[str, str] = NO_HEADERS,
+    ) -> urllib3.BaseHTTPResponse:
+        """A PUT whose body the store compares with this MD5, in hexadecimal digits: it is hashed for the signature only
+        where the bucket does not take it without."""
+        told = {**headers, "content-md5": md5_header(digest)}
 
-        return self._persist(once)
+        def send(unsigned: bool) -> urllib3.BaseHTTPResponse:
+            return self._once("PUT", uri, told, body, query, unsigned=unsigned)
+
+        bodies, bucket = self.store.unsigned, split_uri(uri)[0]
+        with closing(Compared(send, digest, bodies, bucket, self.deadline)) as tried:
+            return self._persist(tried)
+
+    def _once(
+        self,
+        method: str,
+        uri: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        query: Mapping[str, str],
+        read_seconds: float = 0.0,
+        unsigned: bool = False,
+    ) -> urllib3.BaseHTTPResponse:
+        url, doing = self.store.url(*split_uri(uri), query), f"{method.lower()} {uri}"
+        try:
+            answer = self.store.send(method, url, doing, headers, body, read_seconds, unsigned=unsigned)
+        except LakeMirrorError as error:
+            self.unanswered |= _is_seen(method, query) and may_be_done(error)
+            raise
+        self._expect_no_error(answer, doing)
+        return answer
 
     def _persist(self, call: Callable[[], R]) -> R:
         for attempt in range(self.tries - 1):
@@ -127,7 +153,7 @@ class Writer:
         bucket, _ = split_uri(uris[0])
         keys = {split_uri(uri)[1]: uri for uri in uris}
         body = _delete_body(keys)
-        headers = {"Content-MD5": b64encode(md5(body, usedforsecurity=False).digest()).decode()}
+        headers = {"Content-MD5": md5_header(md5(body, usedforsecurity=False).hexdigest())}
         try:
             answer = self.write("POST", f"s3://{bucket}", headers, body, {"delete": ""})
         except Invalid:

@@ -44,6 +44,8 @@ class Scripted(FastObjectStore):
         headers: Mapping[str, str] = {},
         body: bytes = b"",
         read_seconds: float = 0.0,
+        *,
+        unsigned: bool = False,
     ) -> urllib3.BaseHTTPResponse:
         self.asked.append((method, url.removeprefix("http://store.test"), body))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

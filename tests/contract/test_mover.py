@@ -214,12 +214,12 @@ def test_an_upload_that_was_broken_off_is_gone_on_with(place: Place) -> None:
     sent: list[int] = []
     put = mover.Uploads.put
 
-    def count(uploads: Any, uri: str, upload_id: str, number: int, body: bytes) -> Any:
+    def count(uploads: Any, uri: str, upload_id: str, number: int, body: bytes, *more: Any) -> Any:
         if len(sent) == 1:
             sent.append(0)
             raise Late
         sent.append(number)
-        return put(uploads, uri, upload_id, number, body)
+        return put(uploads, uri, upload_id, number, body, *more)
 
     with (
         mock.patch.object(Mover, "_first_part", lambda *_: 5 * MIB),
@@ -351,9 +351,9 @@ def test_24_where_a_key_of_kms_encrypts_what_is_written_the_size_decides_and_it_
     def opaque(own: Mover, uri: str) -> ObjectInfo:
         return found(own, uri)._replace(etag=f"{'0f' * 16}-2")
 
-    def count(uploads: Any, uri: str, upload_id: str, number: int, body: bytes) -> Any:
+    def count(uploads: Any, uri: str, upload_id: str, number: int, body: bytes, *more: Any) -> Any:
         sent.append(number)
-        return put(uploads, uri, upload_id, number, body)
+        return put(uploads, uri, upload_id, number, body, *more)
 
     with encrypted(place), mock.patch.object(Mover, "_found", opaque), mock.patch.object(mover.Uploads, "put", count):
         small = place.bring("secret-small", 3)

@@ -208,11 +208,11 @@ def _broken_off(lake: Lake, size: int) -> None:
     sent: list[int] = []
     put = Uploads.put
 
-    def once(uploads: Any, uri: str, upload_id: str, number: int, body: bytes) -> Any:
+    def once(uploads: Any, uri: str, upload_id: str, number: int, body: bytes, *more: Any) -> Any:
         if sent:
             raise Late
         sent.append(number)
-        return put(uploads, uri, upload_id, number, body)
+        return put(uploads, uri, upload_id, number, body, *more)
 
     with mock.patch.object(mover, "PARTS_AT_ONCE", 1), mock.patch.object(Uploads, "put", once), pytest.raises(Late):
         lake.bring("data/odd", size)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import time
+from unittest import mock
 
 import pytest
 from botocore.auth import S3SigV4Auth
@@ -48,6 +50,28 @@ def test_a_signature_is_that_of_botocore(
             break
         assert time.time() - now < 5
     assert authorization(ours) == request.headers["Authorization"]
+
+
+class Unsigned(S3SigV4Auth):
+    """botocore does that itself beside a Content-MD5, over https."""
+
+    def payload(self, request: AWSRequest) -> str:
+        return "UNSIGNED-PAYLOAD"
+
+
+def test_beside_a_content_md5_which_is_signed_the_body_need_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
+    moment = datetime.datetime.fromtimestamp(1_800_000_000, datetime.UTC).replace(tzinfo=None)
+    url, headers, signer = "http://s/b/k", {"content-md5": "CY9rzUYh03PK3k6DJie09g=="}, SIGNERS["eu-west-1"]
+    ours = signer.signed("id", "secret", "", "PUT", url, headers, b"test", unsigned=True)
+    assert ours["X-Amz-Content-SHA256"] == "UNSIGNED-PAYLOAD"
+    assert "SignedHeaders=content-md5;" in authorization(ours)
+    request = AWSRequest("PUT", url, dict(headers), b"test")
+    with mock.patch("botocore.auth.get_current_datetime", lambda: moment):
+        Unsigned(Credentials("id", "secret"), "s3", "eu-west-1").add_auth(request)
+    assert authorization(ours) == request.headers["Authorization"]
+    alone = signer.signed("id", "secret", "", "PUT", url, {}, b"test", unsigned=True)
+    assert alone == signer.signed("id", "secret", "", "PUT", url, {}, b"test"), "nothing would protect it"
 
 
 STORES = {

@@ -61,7 +61,15 @@ class MemoryS3(FastObjectStore):
         return self.buckets[name]
 
     def send(
-        self, method: str, url: str, doing: str, headers: Any = (), body: bytes = b"", read_seconds: float = 0
+        self,
+        method: str,
+        url: str,
+        doing: str,
+        headers: Any = (),
+        body: bytes = b"",
+        read_seconds: float = 0,
+        *,
+        unsigned: bool = False,
     ) -> Any:
         """Carry out a request of the adapters."""
         parts = urlsplit(url)
