@@ -181,6 +181,26 @@ def _delete_batch(
     mirror: Mirror, sweep: Sweep, batch: Sequence[Candidate], named: Collection[str], lease: Lease
 ) -> bool:
     """Look at these once more, and delete what nothing speaks for; false when time was up before all of that."""
+    remover = sweep_jobs.remover(mirror.region)
+    fates, gone = _looked(mirror, sweep, batch, named)
+    going = [place for place, fate in enumerate(fates) if fate is Fate.DELETE]
+    _begin(mirror, sweep, going, gone, lease)
+    lease.fence(FENCED_SECONDS)
+    try:
+        failed = remover.delete([_uri(mirror.namespace, batch[place]) for place in going], BATCH_SECONDS)
+    except Late:
+        return False  # the next slice finds, and counts, those that went
+    failed = {uri: error for uri, error in failed.items() if isinstance(error, Denied) or remover.standing(uri)}
+    gone += [place for place in going if _uri(mirror.namespace, batch[place]) not in failed]
+    _note(mirror, sweep, fates, [batch[place] for place in gone], failed, lease)
+    return True
+
+
+def _looked(
+    mirror: Mirror, sweep: Sweep, batch: Sequence[Candidate], named: Collection[str]
+) -> tuple[list[Fate], list[int]]:
+    """What becomes of each of a batch; and the places in it of those that this sweep has deleted already, which nobody
+    has counted: time was up, or the worker has ended."""
     remover, source = sweep_jobs.remover(mirror.region), sweep_jobs.store(mirror.source.region)
     with ThreadPoolExecutor(THREADS) as pool:
         here = list(pool.map(lambda one: remover.standing(_uri(mirror.namespace, one)), batch))
@@ -191,22 +211,23 @@ def _delete_batch(
         fate_of(one, standing, named=named, at_source=info is not None, now=now)
         for one, standing, info in zip(batch, here, there, strict=True)
     ]
-    going = [one for one, fate in zip(batch, fates, strict=True) if fate is Fate.DELETE]
-    _require_wanted(mirror, sweep)
-    lease.fence(FENCED_SECONDS)
-    try:
-        failed = remover.delete([_uri(mirror.namespace, one) for one in going], BATCH_SECONDS)
-    except Late:
-        return False  # those that went have gone, as the next slice finds
-    _note(mirror, sweep, batch, going, fates, failed, lease)
-    return True
+    begun = {place - sweep.tried for place in sweep.under_way or ()}
+    gone = [place for place, standing in enumerate(here) if standing is None and place in begun]
+    for place in gone:
+        fates[place] = Fate.GONE
+    return fates, gone
 
 
-def _require_wanted(mirror: Mirror, sweep: Sweep) -> None:
-    """Nobody has ended the sweep, paused the mirror or changed its bounds since the slice began. Raises Fenced."""
+def _begin(mirror: Mirror, sweep: Sweep, going: Sequence[int], gone: Sequence[int], lease: Lease) -> None:
+    """Note which of a batch may be deleted from now on, whatever becomes of this worker; and see that nobody has ended
+    the sweep, paused the mirror or changed its bounds since the slice began. Raises Fenced."""
     bounds = {"mirror__delete_percent": mirror.delete_percent, "mirror__delete_most": mirror.delete_most}
     rows = Sweep.objects.filter(pk=sweep.pk, state=State.DELETING, mirror__follow_gc=True, **bounds)
-    if not rows.filter(mirror__paused=False, mirror__copying_paused=False, mirror__source__frozen_reason="").exists():
+    rows = rows.filter(mirror__paused=False, mirror__copying_paused=False, mirror__source__frozen_reason="")
+    places = [sweep.tried + place for place in sorted({*going, *gone})]
+    with lease.transaction():
+        noted = rows.update(under_way=places or None, **({"deleted_at": clock.now()} if going else {}))
+    if not noted:
         raise Fenced(f"{mirror.name} was paused, or has other settings for its sweeps meanwhile")
 
 
@@ -217,23 +238,23 @@ def _uri(namespace: str, one: Candidate) -> str:
 def _note(
     mirror: Mirror,
     sweep: Sweep,
-    batch: Sequence[Candidate],
-    going: Sequence[Candidate],
     fates: Sequence[Fate],
+    gone: Sequence[Candidate],
     failed: Mapping[str, LakeMirrorError],
     lease: Lease,
 ) -> None:
-    gone = [one for one in going if _uri(mirror.namespace, one) not in failed]
     refused = {uri: error for uri, error in failed.items() if isinstance(error, Denied)}
-    counts = {"tried": len(batch), "deleted": len(gone), "deleted_bytes": sum(one.size for one in gone)}
+    counts = {"tried": len(fates), "deleted": len(gone), "deleted_bytes": sum(one.size for one in gone)}
     counts |= tally(fates) | {"refused": len(failed)}
     so_far = {"swept": counts["deleted"], "swept_bytes": counts["deleted_bytes"]}
     with lease.transaction():
         Mirror.objects.filter(pk=mirror.pk).update(**{name: F(name) + number for name, number in so_far.items()})
-        Sweep.objects.filter(pk=sweep.pk).update(**{name: F(name) + number for name, number in counts.items()})
+        counted = {name: F(name) + number for name, number in counts.items()}
+        Sweep.objects.filter(pk=sweep.pk).update(under_way=None, **counted)
+    sweep.tried, sweep.under_way = sweep.tried + len(fates), None
     for one in gone:
         log.info("%s: deleted %s", mirror.name, one.address)
-    if going and len(refused) == len(going):
+    if refused and len(refused) == fates.count(Fate.DELETE):
         raise next(iter(refused.values()))  # whoever may delete nothing need not try the rest
     for uri, error in failed.items():
         log.warning("%s: %s is not deleted: %s", mirror.name, uri, error.message)

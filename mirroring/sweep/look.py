@@ -34,6 +34,7 @@ from mirroring.sweep.circumstances import pins_of, require_certain, require_sour
 from mirroring.sweep.kept_commits import kept_in_books, metaranges_of, named_now
 from mirroring.sweep.kept_ranges import ranges_of
 from mirrors.models import Mirror, MirrorDuty, Sweep
+from mirrors.models.sweep import deleted_since
 from mirrors.services.sweeps import lists
 from mirrors.transitions import duties as mirror_duties
 
@@ -97,8 +98,8 @@ def _begin(mirror: Mirror, lease: Lease) -> Sweep:
     with lease.transaction():
         mirror.sweeps.filter(state=State.FROZEN, digest="").delete()
         beyond = mirror.sweeps.values_list("pk", flat=True)[KEPT_SWEEPS:]
-        counted = {"deleted__gt": 0, "looked_at__gt": clock.now() - APART}  # for the bounds: Sweep.deleted_lately
-        mirror.sweeps.filter(pk__in=list(beyond)).exclude(**counted).delete()
+        counted = deleted_since(clock.now() - APART)  # for the bounds: Sweep.deleted_lately
+        mirror.sweeps.filter(pk__in=list(beyond)).exclude(counted).delete()
         Mirror.objects.filter(pk=mirror.pk).update(reselected=True, sweep_asked=False)
         return Sweep.objects.create(mirror=mirror, began_at=clock.now(), pins=pins_of(mirror))
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
+from django.db.models import Q
 
 from core.sweeping import APART, USUAL_MOST, USUAL_PERCENT
 from db.fields import ExactTextField
@@ -68,6 +71,11 @@ class Sweep(models.Model):
     tried = models.BigIntegerField(default=0, help_text="so many of what is due have had their turn")
     deleted = models.BigIntegerField(default=0)
     deleted_bytes = models.BigIntegerField(default=0)
+    deleted_at = models.DateTimeField(null=True, help_text="when it last began to delete something")
+    under_way = models.JSONField(
+        null=True,
+        help_text="places, in the list of what is due, of those that may be deleted and are not counted",
+    )
     spared = models.BigIntegerField(default=0, help_text="those that had come to be needed, or changed, when it was up")
     locked = models.BigIntegerField(default=0, help_text="those that the store does not let anybody delete yet")
     refused = models.BigIntegerField(default=0, help_text="those of which the store refused the deletion")
@@ -89,10 +97,20 @@ class Sweep(models.Model):
 
     @property
     def deleted_lately(self) -> int:
-        """Objects that other sweeps of the week before it have deleted without asking anybody. They count for its
-        bounds: whoever has sweeps made more often has no more deleted at once."""
-        rows = Sweep.objects.filter(mirror=self.mirror_id, looked_at__gt=self.began_at - APART, decided_by="")
-        return int(rows.exclude(pk=self.pk).aggregate(models.Sum("deleted"))["deleted__sum"] or 0)
+        """Objects that other sweeps have deleted without asking anybody since a week before this one began. They count
+        for its bounds: whoever has sweeps made more often has no more deleted at once.
+
+        All of a sweep counts by when it last deleted, and what may have been deleted as if it was: never too little.
+        """
+        others = Sweep.objects.filter(deleted_since(self.began_at - APART), mirror=self.mirror_id, decided_by="")
+        rows = others.exclude(pk=self.pk).values_list("deleted", "under_way")
+        return sum(deleted + len(under_way or ()) for deleted, under_way in rows)
+
+
+def deleted_since(moment: datetime) -> Q:
+    """Sweeps that have deleted something after that. A version before noted no more than when they ended."""
+    ended = Q(ended_at=None) | Q(ended_at__gt=moment)
+    return Q(deleted_at__gt=moment) | Q(deleted_at=None, deleted__gt=0) & ended
 
 
 OPEN = (Sweep.State.LOOKING, Sweep.State.WAITING, Sweep.State.DELETING)

@@ -41,7 +41,7 @@ def sweep(lm: Deployment) -> Sweep | None:
 
 def pass_time(lm: Deployment, by: timedelta = WEEK) -> None:
     """All that sweeps know was so long ago."""
-    moments = {name: F(name) - by for name in ("began_at", "looked_at", "ended_at", "expires_at")}
+    moments = {name: F(name) - by for name in ("began_at", "looked_at", "deleted_at", "ended_at", "expires_at")}
     Sweep.objects.update(**moments)
     for row in Sweep.objects.exclude(digest="").select_related("mirror"):
         seconds = by.total_seconds()
