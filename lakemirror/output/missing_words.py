@@ -42,7 +42,19 @@ def on_request(told: dict[str, Any] | None, as_of: str) -> str:
     copies = f"copies what is missing{left}" if told["what"] == "all" else chosen
     replaces = f"replaces {count(told['wrong'], 'object')}" if told["wrong"] else ""
     what = " and ".join(filter(None, (copies, replaces)))
-    by, at = told["asked_by"] or "somebody", ago(told["asked_at"], as_of)
-    ends = f"ends when it is all there, at the latest {clock(told['ends_at'])} UTC"
     held = " Nothing is copied while the mirror is paused or stopped, or its source frozen." if told["held"] else ""
-    return f"LakeMirror {what}: asked for by {by} {at}; {ends}.{held}"
+    if everything := told.get("all"):
+        all_, chosen = _until(everything, as_of), _until(told, as_of)
+        return f"LakeMirror {what}: all that was missing was asked for by {all_}, and chosen objects by {chosen}.{held}"
+    last = "asked for by" if told["what"] == "all" and not told["wrong"] else "last asked for by"
+    ends = f"ends when it is all there, at the latest {clock(told['ends_at'])} UTC"
+    return f"LakeMirror {what}: {last} {_asking(told, as_of)}; {ends}.{held}"
+
+
+def _until(told: dict[str, Any], as_of: str) -> str:
+    return f"{_asking(told, as_of)}, until {clock(told['ends_at'])} UTC at the latest"
+
+
+def _asking(told: dict[str, Any], as_of: str) -> str:
+    """Who asked, and how long ago."""
+    return f"{told['asked_by'] or 'somebody'} {ago(told['asked_at'], as_of)}"

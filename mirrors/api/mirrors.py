@@ -29,6 +29,7 @@ from mirrors.services import settings as options
 from mirrors.services.rights import require_operation_of, require_sight, require_sight_of
 from mirrors.services.settings_etag import etag_of
 from mirrors.status import mirror as readings
+from mirrors.status.commit_json import promotion_json
 from mirrors.status.tags import tag_json, tag_readings
 from rbac import services as rbac
 from web.etags import seen
@@ -223,7 +224,7 @@ class Promotions(APIView):
         moves = find_visible(request, repository, mirror_id).promotions.all()
         if branch := request.query_params.get("branch"):
             moves = moves.filter(branch=branch, is_tag=False)
-        return Response(newest_first(request, moves, readings.promotion_json))
+        return Response(newest_first(request, moves, promotion_json))
 
 
 class Tags(APIView):

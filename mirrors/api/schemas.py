@@ -94,7 +94,15 @@ class ReplicationAnswer(serializers.Serializer):
     causes = CauseAnswer(many=True)
 
 
-class BringingAnswer(serializers.Serializer):
+class AskingAnswer(serializers.Serializer):
+    """Who had LakeMirror copy something once, and when that ends at the latest."""
+
+    asked_by = text_or_null()
+    asked_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField(help_text="at the latest")
+
+
+class BringingAnswer(AskingAnswer):
     """What LakeMirror copies once, in place of the stores: what was missing when somebody asked for it. It ends as soon
     as all of it is there, at the latest after 24 hours."""
 
@@ -105,9 +113,10 @@ class BringingAnswer(serializers.Serializer):
     wrong = serializers.IntegerField(
         help_text="objects with other content that are still to be replaced; at most 10,000"
     )
-    asked_by = text_or_null()
-    asked_at = serializers.DateTimeField()
-    ends_at = serializers.DateTimeField(help_text="at the latest")
+    all = AskingAnswer(
+        allow_null=True,
+        help_text="who asked for all that was missing, if somebody has asked for chosen objects later, which end later",
+    )
     held = serializers.BooleanField(
         help_text="nothing is copied while the mirror is paused or stopped, or its source frozen"
     )

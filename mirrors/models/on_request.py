@@ -15,6 +15,7 @@ class BroughtOnRequest(models.Model):
     bring_all_at = models.DateTimeField(
         null=True, help_text="when somebody had LakeMirror copy all that is missing once; null: nobody, or it has ended"
     )
+    bring_all_by = models.CharField(max_length=150, default="", db_default="", blank=True, help_text="who that was")
     bring_upto = models.BigIntegerField(
         null=True, help_text="the key of the newest MirrorCommit then: what later ones lack is not part of it"
     )

@@ -1,4 +1,4 @@
-"""The commits of a mirror as the API gives them: how far each has come, and what of it is covered."""
+"""The commits of a mirror as the API gives them: how far each has come, what of it is covered, and moves of refs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db.models import F, Q, QuerySet
 
 from core.mirroring.explain.commit_steps import last_step, step_times
 from core.mirroring.facts import CommitFacts, Waived
-from mirrors.models import Commit, Mirror, MirrorCommit
+from mirrors.models import Commit, Mirror, MirrorCommit, Promotion
 from mirrors.queries.coverage import CommitCoverage
 from mirrors.queries.find_commit import find_branch
 from mirrors.queries.missing import FACTS
@@ -113,3 +113,16 @@ def _moment(creation_date: int) -> datetime | None:
 
 def _waived_json(waived: Waived | None) -> dict[str, Any] | None:
     return {"given_by": waived.by, "reason": waived.reason, "given_at": rfc3339(waived.at)} if waived else None
+
+
+def promotion_json(move: Promotion) -> dict[str, Any]:
+    """One move of a branch or a tag. No commit: there was none before, or is none after."""
+    return {
+        "id": move.pk,
+        "branch": None if move.is_tag else move.branch,
+        "tag": move.branch if move.is_tag else None,
+        "from": move.from_commit or None,
+        "to": move.to_commit or None,
+        "why": move.why,
+        "at": rfc3339(move.at),
+    }

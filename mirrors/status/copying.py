@@ -15,7 +15,7 @@ from core.text.phrases import count
 from mirrors.models import Blocker, Mirror, Run
 from mirrors.queries.missing_counts import COUNTED
 from mirrors.status.runs import is_held
-from mirrors.transitions.bringing import LASTS, asked_for, to_replace
+from mirrors.transitions.bringing import LASTS, asked_for, asked_since, refused, to_replace
 from web.serializers import rfc3339
 
 
@@ -107,14 +107,27 @@ def _lane(name: str, counts: dict[str, int]) -> Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class OnRequest:
-    """What LakeMirror copies once of a mirror whose objects the stores replicate: `everything` that was missing when
-    somebody asked `at` last, or chosen objects. So many that are known are still `missing`, or `wrong` and to be
-    replaced: COUNTED of each at most. `held`: nothing is copied at the moment."""
+class Asking:
+    """Who asked, when. It ends a day later at the latest."""
 
     by: str
     at: datetime
-    ends_at: datetime
+
+    @property
+    def ends_at(self) -> datetime:
+        """At the latest."""
+        return self.at + LASTS
+
+
+@dataclass(frozen=True, slots=True)
+class OnRequest:
+    """What LakeMirror copies once of a mirror whose objects the stores replicate: `everything` that was missing when
+    somebody asked, or chosen objects; `last`: who asked last. `all`: who asked for everything, where that has another
+    end, since somebody has asked for chosen objects later. So many that are known are still `missing`, or `wrong` and
+    to be replaced: COUNTED of each at most. `held`: nothing is copied at the moment."""
+
+    last: Asking
+    all: Asking | None
     everything: bool
     missing: int
     wrong: int
@@ -129,22 +142,37 @@ class OnRequest:
         replaces = f"replaces {count(self.wrong, 'object')}" if self.wrong else ""
         return " and ".join(filter(None, (copies, replaces)))
 
+    @property
+    def is_of_one(self) -> bool:
+        """Whether nobody can have asked for a part of it earlier."""
+        return self.everything and not self.wrong
+
 
 def on_request(mirror: Mirror, now: datetime) -> OnRequest | None:
     """None where nobody has asked for anything, or all of it has ended."""
     at = mirror.bring_at or mirror.bring_all_at
     if at is None or at + LASTS <= now or mirror.object_replication == ObjectReplication.MANAGED:
         return None
+    last, all_ = Asking(mirror.bring_by, at), _asking_for_all(mirror, at, now)
+    if all_ is not None and all_.at < at and not asked_since(mirror, all_.at):
+        last = all_
+    refused_ones = refused(mirror)
     told = OnRequest(
-        by=mirror.bring_by,
-        at=at,
-        ends_at=at + LASTS,
-        everything=mirror.bring_all_at is not None,
-        missing=_count(asked_for(mirror)),
-        wrong=_count(to_replace(mirror)),
+        last=last,
+        all=all_ if all_ is not None and all_.at < last.at else None,
+        everything=all_ is not None,
+        missing=_count(asked_for(mirror) | refused_ones.filter(bring_asked_at__isnull=False)),
+        wrong=_count(to_replace(mirror) | refused_ones.filter(replace_asked_at__isnull=False)),
         held=not mirror.brings_on_request,
     )
     return told if told.what else None
+
+
+def _asking_for_all(mirror: Mirror, last_at: datetime, now: datetime) -> Asking | None:
+    if mirror.bring_all_at is None or mirror.bring_all_at + LASTS <= now:
+        return None
+    by = mirror.bring_by if mirror.bring_all_at == last_at else mirror.bring_all_by
+    return Asking(by, mirror.bring_all_at)
 
 
 def _count(rows: QuerySet[Blocker]) -> int:
@@ -160,8 +188,11 @@ def on_request_json(mirror: Mirror, now: datetime) -> dict[str, Any] | None:
         "what": "all" if told.everything else "chosen",
         "missing": told.missing,
         "wrong": told.wrong,
-        "asked_by": told.by or None,
-        "asked_at": rfc3339(told.at),
-        "ends_at": rfc3339(told.ends_at),
+        **_asking_json(told.last),
+        "all": _asking_json(told.all) if told.all else None,
         "held": told.held,
     }
+
+
+def _asking_json(one: Asking) -> dict[str, Any]:
+    return {"asked_by": one.by or None, "asked_at": rfc3339(one.at), "ends_at": rfc3339(one.ends_at)}

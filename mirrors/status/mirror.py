@@ -24,6 +24,7 @@ from core.text.phrases import Phrase
 from db import clock
 from mirrors.models import Mirror, Promotion
 from mirrors.queries.candidates import Pending
+from mirrors.status.copying import OnRequest, on_request
 from mirrors.status.facts import Gathered, gather
 from mirrors.transitions.rpo_breaches import targets
 from web.serializers import rfc3339
@@ -161,6 +162,11 @@ class MirrorStatus:
         blocked = [branch for branch in self.branches if branch.state is State.BLOCKED]
         worst = max(blocked, key=lambda branch: (branch.lag or 0, branch.default), default=None)
         return worst.troubled if worst and worst.blockers else ""
+
+    @property
+    def bringing(self) -> OnRequest | None:
+        """What LakeMirror copies of it because somebody asked for it. Asked for anew each time, where somebody did."""
+        return on_request(self.mirror, self.as_of)
 
     @property
     def waiting_figure(self) -> str:
@@ -354,19 +360,6 @@ def branch_json(branch: BranchStatus) -> dict[str, Any]:
         "retry_at": rfc3339(branch.retry_at),
         "blockers_total": branch.lacking,
         "blockers": [thing_json(thing) for thing in branch.blockers],
-    }
-
-
-def promotion_json(move: Promotion) -> dict[str, Any]:
-    """One move of a branch or a tag. No commit: there was none before, or is none after."""
-    return {
-        "id": move.pk,
-        "branch": None if move.is_tag else move.branch,
-        "tag": move.branch if move.is_tag else None,
-        "from": move.from_commit or None,
-        "to": move.to_commit or None,
-        "why": move.why,
-        "at": rfc3339(move.at),
     }
 
 

@@ -3,7 +3,8 @@
 The blockers that are asked for say since when. Of all that is missing more becomes known while it is copied: a
 metarange names ranges, and ranges objects. That is part of it where a commit lacks it which the mirror had when it was
 asked for, or a range that lacked more than is kept by name; not what was lost or came to be needed since. It ends in
-the round that finds nothing of it left, and a day after it was asked for at the latest.
+the round that finds nothing of it left, and a day after it was asked for at the latest. What the store refuses to show
+may be missing: that is left, too.
 """
 
 from __future__ import annotations
@@ -14,18 +15,22 @@ from datetime import datetime, timedelta
 from django.db.models import Q, QuerySet
 
 from core.bringing import ObjectReplication
+from core.mirroring.object_check import Reason
 from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
 from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit
 from mirrors.models.problem import KEPT_PER_HOLDER
+from mirrors.transitions.blockers import FRESH
 from mirrors.transitions.causes import awaited, wrong
 from mirrors.transitions.validity import locked_mirror
 
 LASTS = timedelta(hours=24)
-_COLUMNS = ("bring_at", "bring_by", "bring_all_at", "bring_upto")
+_COLUMNS = ("bring_at", "bring_by", "bring_all_at", "bring_all_by", "bring_upto")
 _ASKED = Q(bring_asked_at__isnull=False) | Q(replace_asked_at__isnull=False)
-_NOTHING = {"bring_at": None, "bring_by": "", "bring_all_at": None, "bring_upto": None}
+_NOT_ALL = {"bring_all_at": None, "bring_all_by": "", "bring_upto": None}
+_NOTHING = {"bring_at": None, "bring_by": "", **_NOT_ALL}
+_UNSEEN = (Reason.UNREADABLE, Reason.RANGE_UNREADABLE, Reason.METARANGE_UNREADABLE)
 
 
 def asked_for(mirror: Mirror) -> QuerySet[Blocker]:
@@ -38,6 +43,22 @@ def to_replace(mirror: Mirror) -> QuerySet[Blocker]:
     return wrong(mirror).filter(replace_asked_at__isnull=False)
 
 
+def asked_since(mirror: Mirror, at: datetime) -> bool:
+    """Whether something goes on that somebody has asked for after that."""
+    later = Q(bring_asked_at__gt=at) | Q(replace_asked_at__gt=at)
+    return any(rows(mirror).filter(later).exists() for rows in (asked_for, to_replace, refused))
+
+
+def refused(mirror: Mirror) -> QuerySet[Blocker]:
+    """What somebody asked for and the store refuses to show: whether it is missing will be seen."""
+    return _unseen(mirror).filter(_ASKED)
+
+
+def _unseen(mirror: Mirror) -> QuerySet[Blocker]:
+    rows = mirror.blockers.needed().filter(reason__in=_UNSEEN, gone_at_source=False, waived=False)
+    return rows.exclude(full=True).exclude(address_hash="")
+
+
 def ask(mirror: Mirror, rows: QuerySet[Blocker], *, by: str, replace: bool, everything: bool) -> int:
     """Have these blockers' files copied, or replaced; or, if that is `everything`, all that is missing. Gives how many
     files are known to be. In a transaction that holds the mirror."""
@@ -45,16 +66,17 @@ def ask(mirror: Mirror, rows: QuerySet[Blocker], *, by: str, replace: bool, ever
     number = rows.order_by().values("kind", "key").distinct().count()
     rows.update(**{"replace_asked_at" if replace else "bring_asked_at": now}, look_at=now)
     if everything:
-        _ask_for_all(mirror, now)
+        _ask_for_all(mirror, now, by)
     if number or everything:
         Mirror.objects.filter(pk=mirror.pk).update(bring_at=now, bring_by=by)
     _end_if_nothing_is_left(mirror)
     return number
 
 
-def _ask_for_all(mirror: Mirror, at: datetime) -> None:
+def _ask_for_all(mirror: Mirror, at: datetime, by: str) -> None:
     newest = MirrorCommit.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    Mirror.objects.filter(pk=mirror.pk).update(bring_all_at=at, bring_upto=newest)
+    Mirror.objects.filter(pk=mirror.pk).update(bring_all_at=at, bring_all_by=by, bring_upto=newest)
+    mirror.blockers.filter(bring_asked_at__lt=at).update(bring_asked_at=at)
     unnamed = mirror.coverage.filter(state=Coverage.State.WAITING, problems__gt=KEPT_PER_HOLDER)
     unnamed.update(bring_asked_at=at)
 
@@ -94,7 +116,7 @@ def take_over(mirror: Mirror, rows: Iterable[Blocker]) -> None:
 
 def _forget_all(mirror: Mirror) -> None:
     mirror.coverage.filter(bring_asked_at__isnull=False).update(bring_asked_at=None)
-    _set(mirror, bring_all_at=None, bring_upto=None)
+    _set(mirror, **_NOT_ALL)
 
 
 def _set(mirror: Mirror, **columns: object) -> None:
@@ -130,15 +152,21 @@ def _take_up(mirror: Mirror) -> None:
     if mirror.bring_all_at is None:
         return
     if mirror.bring_upto is None:
-        _ask_for_all(mirror, mirror.bring_all_at)
+        _ask_for_all(mirror, mirror.bring_all_at, mirror.bring_by)
         mirror.refresh_from_db(fields=_COLUMNS)
-    new = awaited(mirror).filter(bring_asked_at=None)
+    for some in _part_of_all(mirror, awaited(mirror)):
+        some.update(bring_asked_at=mirror.bring_all_at)
+
+
+def _part_of_all(mirror: Mirror, rows: QuerySet[Blocker]) -> Iterator[QuerySet[Blocker]]:
+    """Those of the rows that nobody has asked for by name and that are part of all that was missing then."""
+    new = rows.filter(bring_asked_at=None)
     unnamed = mirror.coverage.filter(bring_asked_at__isnull=False).values("range_id")
-    new.filter(holder_id__in=unnamed).update(bring_asked_at=mirror.bring_all_at)
+    yield new.filter(holder_id__in=unnamed)
     lost = mirror.blockers.filter(damage=True, first_seen__gt=mirror.bring_all_at, bring_asked_at=None)
     new = new.filter(damage=False).exclude(address_hash__in=lost.order_by().values("address_hash"))
     for some in chunks(sorted(_needed_then(mirror, set(new.order_by().values_list("holder_id", flat=True))))):
-        new.filter(kind__in=Blocker.Kind.values, holder_id__in=some).update(bring_asked_at=mirror.bring_all_at)
+        yield new.filter(kind__in=Blocker.Kind.values, holder_id__in=some)
 
 
 def _needed_then(mirror: Mirror, holders: set[str]) -> set[str]:
@@ -152,9 +180,18 @@ def _needed_then(mirror: Mirror, holders: set[str]) -> set[str]:
 
 def _end_if_nothing_is_left(mirror: Mirror) -> None:
     mirror.refresh_from_db(fields=_COLUMNS)
-    left = asked_for(mirror).exists() or to_replace(mirror).exists()
+    left = any(rows.exists() for rows in (asked_for(mirror), to_replace(mirror), refused(mirror)))
     if not left and mirror.bring_all_at is not None:
-        unjudged = mirror.commits.unjudged().filter(pk__lte=mirror.bring_upto)
-        left = unjudged.exists() or mirror.coverage.doubted().filter(bring_asked_at__isnull=False).exists()
+        left = _may_have_more(mirror)
     if not left:
         end(mirror)
+
+
+def _may_have_more(mirror: Mirror) -> bool:
+    """Whether more of all that was missing may become known: by commits that are to be judged, ranges that are to be
+    read, or what the store has refused to show for no longer than such a refusal usually lasts."""
+    unjudged = mirror.commits.unjudged().filter(pk__lte=mirror.bring_upto)
+    if unjudged.exists() or mirror.coverage.doubted().filter(bring_asked_at__isnull=False).exists():
+        return True
+    lately = _unseen(mirror).filter(first_seen__gt=clock.now() - FRESH)
+    return any(rows.exists() for rows in _part_of_all(mirror, lately))

@@ -16,7 +16,6 @@ from core.access.policies import ALL, auth_arn, repository_arn
 from mirrors.models import Mirror
 from mirrors.services import rights
 from mirrors.services.rights import require_sight, require_sight_of
-from mirrors.status.copying import on_request
 from mirrors.status.incidents import trouble_of
 from mirrors.status.mirror import MirrorStatus
 from mirrors.status.replication import replicating
@@ -101,7 +100,7 @@ def show_tab(
     shared["trouble"] = trouble_of(reading)
     shared["outages"] = untold_outages(reading)
     shared["replicating"] = replicating(reading.mirror) if reading.waiting else None  # it was told some time ago
-    shared["bringing"] = on_request(reading.mirror, reading.as_of)
+    shared["bringing"] = reading.bringing
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower().replace(' ', '_')}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")
     return render(request, template, {**shared, **context}, status=status)

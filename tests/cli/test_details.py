@@ -148,8 +148,8 @@ def test_what_is_missing_is_looked_for_now(olgas: Terminal, company: Any) -> Non
     assert said(olgas("mirror", "retry", *EU, "--reason", "missing")).startswith("checking 3 problem")
     assert said(olgas("mirror", "retry", *EU, "--all")).startswith("checking 3 problem")
     with mock.patch("deployment.wiring.clients.require_writable"):
-        assert said(olgas("mirror", "bring", *EU, "--all")).startswith("copying ")
         assert said(olgas("mirror", "bring", *EU, "--id", str(thing.pk))).startswith("copying 1 object now")
+        assert said(olgas("mirror", "bring", *EU, "--all")).startswith("copying ")
     told = "LakeMirror copies what is missing (3 objects left): asked for by olga"
     assert told in said(olgas("mirror", "copying", *EU)) and told in said(olgas("mirror", "show", *EU))
     assert "; ends when it is all there, at the latest 20" in said(olgas("mirror", "copying", *EU))
