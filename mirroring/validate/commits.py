@@ -39,6 +39,7 @@ from mirrors.transitions.metarange_states import note_metaranges, proven_metaran
 from mirrors.transitions.proven_heads import prove_heads
 from mirrors.transitions.range_states import WAITS_NAMED, taken_down
 from mirrors.transitions.required_commits import prune_commits
+from mirrors.transitions.seen_missing import tell_others
 from mirrors.transitions.validity import locked_mirror, note_validated
 from mirrors.transitions.waived_objects import forget_withdrawn, is_out_of_step, settle_waived
 
@@ -56,6 +57,7 @@ def validate(lease: Lease) -> DutyOutcome:
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return DutyOutcome("the mirror has no repository yet")
     with lease.keep_alive():  # however slowly the stores answer: what was done is done anew where the lease was lost
+        tell_others(mirror)  # a worker may have ended before it did
         return _round(mirror, lease)
 
 
@@ -68,6 +70,7 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
     leave_unchecked(mirror)
     asked = bring_asked(mirror, lease)
     relook = look_again(mirror, lease)
+    tell_others(mirror)
     unread = resolve_doubts(mirror, lease)
     mark_needed(mirror, lease)
     rows = _next_rows(mirror, lease)

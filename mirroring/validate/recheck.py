@@ -37,7 +37,7 @@ from mirrors.queries.metaranges import METADATA_PREFIX, read_afresh
 from mirrors.transitions.blockers import LOOKED_FOR, note_problems
 from mirrors.transitions.doubt import doubt_ranges
 from mirrors.transitions.range_states import ask_anew, reopen, settle_ranges
-from mirrors.transitions.seen_missing import verify_at_others
+from mirrors.transitions.seen_missing import note_losses
 from mirrors.transitions.validity import locked_mirror
 
 log = logging.getLogger("lakemirror.rechecks")
@@ -79,6 +79,7 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
         # Whether history may lack it or not: whichever it was, another answer than last time changes its holder.
         holders = {row.holder_id for row in rows if still.get((row.holder_id, row.key)) is not is_accepted(row)}
         note_problems(mirror, problems)
+        note_losses(mirror, _lost_now(rows, problems))
         _forget(mirror, arrived)
         doubt_ranges(mirror, _disputed(mirror, arrived))
         damaged = {row.holder_id for row in rows if row.damage}
@@ -86,16 +87,13 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
         if mirror.brings:
             holders |= _have_brought(mirror, [p for p in problems if not waived.accept(p)], damaged)
         reopen(mirror, holders)
-    _warn_others(mirror, rows, problems)
     return Relook(arrived=len(arrived), failed=failed[0] if failed else None)
 
 
-def _warn_others(mirror: Mirror, rows: Sequence[Blocker], problems: Sequence[Problem]) -> None:
+def _lost_now(rows: Sequence[Blocker], problems: Sequence[Problem]) -> list[int]:
     """What is found to be gone at the source now may be gone at its other mirrors, too."""
-    known = {(row.holder_id, row.key) for row in rows if row.gone_at_source}
-    lost = [p for p in problems if p.gone_at_source and p.kind == Blocker.Kind.OBJECT]
-    if suspects := [p.suspect for p in lost if (p.holder_id, p.key) not in known]:
-        verify_at_others(mirror, suspects)
+    lost = {(problem.holder_id, problem.key) for problem in problems if problem.gone_at_source}
+    return [row.pk for row in rows if not row.gone_at_source and (row.holder_id, row.key) in lost]
 
 
 def _have_brought(mirror: Mirror, problems: Sequence[Problem], damaged: Collection[str]) -> set[str]:

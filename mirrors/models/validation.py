@@ -116,6 +116,11 @@ class Blocker(models.Model):
     )
     crc = models.BigIntegerField(null=True, help_text="CRC-32 of an object's address, as Coverage.looked has it")
     gone_at_source = models.BooleanField(default=False)
+    loss_untold = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="it was found to be gone at the source, too, and its other mirrors are to verify what may name it",
+    )
     must_read = models.BooleanField(
         default=False,
         db_default=False,
@@ -163,6 +168,7 @@ class Blocker(models.Model):
             models.Index(fields=["mirror", "address_hash"], name="blocker_address"),
             models.Index(fields=["mirror", "crc"], name="blocker_crc"),
             models.Index(fields=["mirror"], condition=Q(waived=True), name="blocker_waived"),
+            models.Index(fields=["mirror"], condition=Q(loss_untold=True), name="blocker_loss_untold"),
             models.Index(fields=["mirror", "id"], condition=Q(gone_at_source=False), name="blocker_waited_for"),
             models.Index(
                 fields=["mirror", "id"], condition=Q(damage=True, gone_at_source=False), name="blocker_damage"

@@ -10,9 +10,11 @@ from core.mirroring.doubt import Suspect, that_may_name
 from db import clock
 from db.chunks import chunks
 from jobs import duties
-from mirrors.models import Coverage, Mirror, MirrorDuty
+from mirrors.models import Blocker, Coverage, Mirror, MirrorDuty
 from mirrors.queries.proof_facts import is_at_its_store
 from mirrors.transitions.doubt import KEY_BYTES, doubt_all_of, known_ranges
+
+_TOLD = ("pk", "path", "crc")
 
 
 def doubt_seen(mirror: int, suspect: Suspect) -> None:
@@ -27,12 +29,31 @@ def doubt_seen(mirror: int, suspect: Suspect) -> None:
             duties.wake(MirrorDuty.VALIDATE, mirror)
 
 
-def verify_at_others(mirror: Mirror, suspects: Sequence[Suspect]) -> None:
+def note_losses(mirror: Mirror, blockers: Sequence[int]) -> None:
+    """Blockers, by their keys, were found to be gone at the source just now: its other mirrors are told of them,
+    whatever becomes of this worker. Inside of the transaction that notes that, under the mirror's lock."""
+    for some in chunks(blockers):
+        mirror.blockers.filter(pk__in=some, kind=Blocker.Kind.OBJECT).update(loss_untold=True)
+
+
+def tell_others(mirror: Mirror) -> None:
     """Objects are missing at a mirror and gone at the source: whatever deleted them there may have done so at its other
     mirrors. These verify now what may name them; until then it stays proven.
 
-    Outside of any transaction: it locks one mirror after the other.
+    Outside of any transaction: it locks one mirror after the other. Where it ends early all of them are told once more.
     """
+    rows = mirror.blockers.filter(loss_untold=True).exclude(crc=None)
+    untold = {pk: Suspect(path.encode("utf-8", "surrogateescape"), crc) for pk, path, crc in rows.values_list(*_TOLD)}
+    if not untold:
+        return
+    _verify_at_others(mirror, list(untold.values()))
+    with transaction.atomic():
+        _locked(mirror.pk)  # others write to the same rows, in another order
+        for some in chunks(sorted(untold)):
+            mirror.blockers.filter(pk__in=some).update(loss_untold=False)
+
+
+def _verify_at_others(mirror: Mirror, suspects: Sequence[Suspect]) -> None:
     others = Mirror.objects.live().filter(source_id=mirror.source_id).exclude(pk=mirror.pk)
     for pk in others.order_by("pk").values_list("pk", flat=True):
         with transaction.atomic():

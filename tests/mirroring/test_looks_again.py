@@ -6,9 +6,10 @@ The numbers are those of docs/promotion.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib import import_module
 from typing import Any
 from unittest import mock
 
@@ -252,6 +253,43 @@ def test_242_what_is_gone_at_the_source_too_is_verified_at_its_other_mirrors_at_
     assert found.state == "complete", "until it is looked for it stays proven"
     other.coverage.update(verify_at=before)
     lm.work(3)
+    assert other.coverage.get().verify_at == before, "told once"
+
+
+@pytest.mark.parametrize(
+    "killed_at", ["mirroring.validate.commits.tell_others", "mirrors.transitions.seen_missing.chunks"]
+)
+def test_242_also_where_the_worker_is_killed_before_it_has_told_them(lm: Deployment, killed_at: str) -> None:
+    first = lm.lake.commit(files={"x": b"1"})
+    lm.arrive()
+    lm.work(2)
+    other = copy_of_the_mirror("lake-ap", "ap-southeast-2")
+    before = other.coverage.get().verify_at
+    lose(lm, first, "x")
+    age(first, lm=lm)
+    other.coverage.update(verify_at=before)
+    lm.work(2)
+    del lm.us_store.objects[f"s3://src/lake/{lm.lake.address_of(first, 'x')}"]
+    module, _, name = killed_at.rpartition(".")
+    plain, calls = getattr(import_module(module), name), []
+
+    def killed(*args: object) -> object:
+        calls.append(args)
+        if Blocker.objects.filter(loss_untold=True).exists():
+            raise SystemExit
+        return plain(*args)
+
+    with mock.patch(killed_at, killed), suppress(SystemExit):
+        lm.work(3)
+    Duty.objects.update(holder="", until=None, due_at=datetime.now(UTC))
+    assert Blocker.objects.get(path="x").gone_at_source, "it is noted"
+    Blocker.objects.update(look_at=datetime.now(UTC) + timedelta(hours=1))
+    assert other.coverage.get().verify_at == before
+    lm.work(1)
+    found = other.coverage.get()
+    assert found.verify_at is not None and found.verify_at <= datetime.now(UTC)
+    other.coverage.update(verify_at=before)
+    lm.work(2)
     assert other.coverage.get().verify_at == before, "told once"
 
 

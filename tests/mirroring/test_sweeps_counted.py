@@ -8,6 +8,7 @@ from datetime import timedelta
 from unittest import mock
 
 import pytest
+from django.db.models.functions import Now
 
 from core.errors import LakeMirrorError, Unreachable
 from core.exporting.deadline import Late
@@ -55,12 +56,12 @@ def now(lm: Deployment, owner: User) -> Sweep:
 def delete_once(lm: Deployment, meets: object) -> None:
     """A slice of deletions by a store that does so; its worker may be killed."""
     duty = Duty.objects.get(kind="validate")
-    Duty.objects.filter(pk=duty.pk).update(due_at=clock.now())
+    Duty.objects.filter(pk=duty.pk).update(due_at=Now())
     assert Duty.objects.claim(duty.pk, holder="w", lease=60, interval=60)
     duty.refresh_from_db()
     with mock.patch.object(FakeRemover, "delete", meets), suppress(SystemExit):
         delete_due(Mirror.objects.get(), Lease(duty, "w", duty.attempt))
-    Duty.objects.filter(pk=duty.pk).update(holder="", until=None, due_at=clock.now())
+    Duty.objects.filter(pk=duty.pk).update(holder="", until=None, due_at=Now())
 
 
 def run_late(self: FakeRemover, uris: Sequence[str], seconds: float) -> dict[str, LakeMirrorError]:
