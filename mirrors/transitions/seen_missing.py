@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 
@@ -17,13 +17,20 @@ from mirrors.transitions.doubt import KEY_BYTES, doubt_all_of, known_ranges
 _TOLD = ("pk", "path", "crc")
 
 
-def doubt_seen(mirror: int, suspect: Suspect) -> None:
+def complete_that_may_name(mirror: int, suspect: Suspect) -> set[str]:
+    """Ranges that are complete at the mirror of this key and may name an object, by what is kept of them; none where
+    the region's store is another one than that of the checks, of which nothing is said by what this one has."""
+    row = Mirror.objects.filter(pk=mirror).first()
+    return _complete_that_may_name(row, [suspect]) if row and is_at_its_store(row) else set()
+
+
+def doubt_seen(mirror: int, suspect: Suspect, without_it: Collection[str]) -> None:
     """The store of the mirror of this key told somebody who asked for an object that it is missing or wrong: all that
-    may name it and was complete is looked through before it counts again. Another store than the one that it was
-    checked in says nothing of that."""
+    may name it and was complete is looked through before it counts again, but for ranges that were read and are
+    `without_it`."""
     with transaction.atomic():
         row = _locked(mirror)
-        complete = _complete_that_may_name(row, [suspect]) if row and is_at_its_store(row) else set()
+        complete = complete_that_may_name(mirror, suspect).difference(without_it)
         if row and complete:
             doubt_all_of(row, complete)
             duties.wake(MirrorDuty.VALIDATE, mirror)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.errors import LakeMirrorError, Unreachable
 from core.locating import Tried
@@ -14,6 +14,9 @@ from graveler.errors import FormatError
 from graveler.metarange import RangeRef
 from mirrors.queries.metarange_cache import parse, remembered
 from mirrors.queries.metaranges import metadata_uri, ranges_at_hand
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +68,35 @@ def _ranges(holders: Sequence[Holder], metarange_id: str) -> Sequence[RangeRef]:
     raise _nowhere(metarange_id, tried)
 
 
+def names_address(holders: Sequence[Holder], range_id: str, address: str) -> bool:
+    """Whether an entry of a range has this address. Raises Unreachable when no store gives the range's file."""
+    import pyarrow.compute as pc
+
+    return pc.index(_columns(holders, range_id)["address"], address).as_py() >= 0
+
+
 def _entry(holders: Sequence[Holder], ref: RangeRef, path: bytes) -> Named | None:
     import pyarrow.compute as pc  # pages start before Spark's packages are installed
 
+    batch = _columns(holders, ref.id)
+    row = pc.index(batch["path"], path).as_py()
+    return None if row < 0 else _named(ref.id, batch.slice(row, 1).to_pylist()[0])
+
+
+def _columns(holders: Sequence[Holder], range_id: str) -> pa.RecordBatch:
     from graveler.ranges import read_range_columns
 
     tried: list[Tried] = []
-    for holder, data in _with_kept(holders, ref.id, tried):
+    for holder, data in _with_kept(holders, range_id, tried):
         try:
-            batch = read_range_columns(data, expected_id=ref.id, file=holder.namespace)
+            batch = read_range_columns(data, expected_id=range_id, file=holder.namespace)
         except FormatError as error:
             tried.append(Tried(holder.region, str(error)))
             continue
         if holder.namespace:
-            clients.local_cache().put(ref.id, data)
-        row = pc.index(batch["path"], path).as_py()
-        return None if row < 0 else _named(ref.id, batch.slice(row, 1).to_pylist()[0])
-    raise _nowhere(ref.id, tried)
+            clients.local_cache().put(range_id, data)
+        return batch
+    raise _nowhere(range_id, tried)
 
 
 def _named(range_id: str, row: dict[str, Any]) -> Named:

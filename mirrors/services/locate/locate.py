@@ -24,6 +24,7 @@ from mirrors.models import Mirror, Repository
 from mirrors.services.locate.entries import Holder, Named, named_at
 from mirrors.services.locate.places import Place, Seen, looked_at, places_of
 from mirrors.services.locate.refs import Resolved, heads_named, resolve
+from mirrors.services.locate.suspects import without_it
 from mirrors.transitions.seen_missing import doubt_seen
 from rbac import services as rbac
 
@@ -128,11 +129,12 @@ def _read_at(wanted: Wanted, actor: Any, prefer: str, seconds: int) -> Located:
 
 def _heed(wanted: Wanted, places: Sequence[Place], seen: Sequence[Seen]) -> None:
     """A mirror that counts an object as arrived, and whose store says otherwise now, has it checked before anything
-    moves to what may name it."""
+    moves to what names it, as far as that can be read."""
     suspect = Suspect(wanted.path.encode(), address_crc(wanted.named.address))
     for place, one in zip(places, seen, strict=True):
         if one.wrong and place.mirror:
-            doubt_seen(place.mirror, suspect)
+            without = without_it(place.mirror, wanted.holders, wanted.named, suspect)
+            doubt_seen(place.mirror, suspect, without)
 
 
 def _located(wanted: Wanted, place: Place, seconds: int, tried: Sequence[Tried]) -> Located:
