@@ -53,13 +53,17 @@ class Demo:
         """Its two regions."""
         return Sandbox(f"http://127.0.0.1:{self.port + CONTROL}")
 
+    def lakefs(self, region: int) -> LakeFS:
+        """A client of the lakeFS of a region, by its number."""
+        return LakeFS(f"http://127.0.0.1:{self.port + LAKEFS[region]}")
+
     def source(self) -> LakeFS:
         """A client of the lakeFS that is mirrored."""
-        return LakeFS(f"http://127.0.0.1:{self.port + LAKEFS[0]}")
+        return self.lakefs(0)
 
     def destination(self) -> LakeFS:
         """A client of the lakeFS that holds the mirror."""
-        return LakeFS(f"http://127.0.0.1:{self.port + LAKEFS[1]}")
+        return self.lakefs(1)
 
     def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
         """Rows of its database, which is only read."""
