@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
@@ -26,7 +27,7 @@ from core.mirroring.object_check import WAIVABLE, Depth, Reason, What, address_h
 from core.types import ObjectInfo
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.presence import Expected, Looker
-from spark_jobs.check.progress import LARGE, Progress, lane_of
+from spark_jobs.check.progress import LANES, LARGE, Progress, lane_of
 from spark_jobs.check.ranges import OpenedRange
 from spark_jobs.check.settings import CheckSettings, is_one_store, place_of, store_at
 
@@ -36,6 +37,8 @@ TOLD_SECONDS = 1.0
 """So often a job tells how far it is, also while nothing ends."""
 MOST_REFUSED = 20
 """So many objects in a row that the destination did not take: then it takes none."""
+IN_HAND = 1000
+"""So many objects of a lane are given to the workers at a time; each of a range's 100,000 would cost kilobytes."""
 _OF_ONE_KEY = (Invalid, Conflict, RemoteFailure)
 """What the destination may answer to a write for the key's own sake."""
 
@@ -156,19 +159,36 @@ class Bringer:
         if self._sure and todo:
             self.mover.allow(LEAST_SECONDS)
             self._sure = False
+        yield from self._carry_out(todo, looker)
+        yield self._progress.take()
+
+    def _carry_out(self, todo: Mapping[Expected, Proof], looker: Looker) -> Iterator[list[dict[str, Any]]]:
+        """In the order of the ranges: what is most urgent is first in each lane, of which each has so many in hand."""
         ended: SimpleQueue[Future[tuple[Expected, Brought]]] = SimpleQueue()
-        for entry in todo:  # in the order of the ranges: what is most urgent is first in each lane
+        lanes = {lane: iter([entry for entry in todo if lane_of(entry.size) == lane]) for lane in LANES}
+
+        def start(entry: Expected) -> None:
             self._start(entry, todo[entry], looker).add_done_callback(ended.put)
+
+        for waiting in lanes.values():
+            for entry in islice(waiting, IN_HAND):
+                start(entry)
         left, told_at = len(todo), time.monotonic()
         while left:
             with suppress(Empty):
                 entry, brought = ended.get(timeout=TOLD_SECONDS).result()
                 self._known[entry] = brought
                 left -= 1
+                for following in islice(lanes[lane_of(entry.size)], 1):
+                    start(following)
             if time.monotonic() - told_at >= TOLD_SECONDS:
                 yield self._progress.take()
                 told_at = time.monotonic()
-        yield self._progress.take()
+
+    def forget(self) -> None:
+        """What came, and what there was no time for, shows at the next look: a job may bring millions of objects."""
+        kept = ((entry, one) for entry, one in self._known.items() if one.proof.verdict is not None and not one.late)
+        self._known = dict(kept)
 
     def of(self, entry: Expected) -> Brought:
         """What came of an object."""
@@ -325,6 +345,7 @@ def bring_group(
         waits = _take_over(opened, own, bringer)
         if opened.unwritten is not None and not opened.late:
             _write_file(opened, bringer, waits=waits)
+    bringer.forget()
 
 
 def _lacking(
