@@ -32,7 +32,6 @@ _BESIDE = (
         "core",
         "db",
         "deployment",
-        "fleet",
         "graveler",
         "installations",
         "jobs",
@@ -40,10 +39,11 @@ _BESIDE = (
         "notifications",
         "rbac",
         "web",
+        "test_postgres.py",
     ],
 )
-"""Groups of folders whose tests start few servers. Each has a process of its own, beside the one that runs all others,
-and takes about as long."""
+"""Groups of folders and files whose tests start few servers. Each has a process of its own, beside the one that runs
+all others, and takes about as long."""
 _CHECKS = {
     "ruff": ["-m", "ruff", "check", "--quiet", "."],
     "mypy": ["-m", "mypy"],

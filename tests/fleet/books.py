@@ -1,4 +1,4 @@
-"""What the books say of held merges and deletions, against what took place."""
+"""What the books say of held merges and deletions, against what took place, and of what holds a mirror."""
 
 from __future__ import annotations
 
@@ -40,3 +40,35 @@ def misswept(rows: Rows, deleted: Mapping[str, int]) -> list[str]:
         for mirror, number in told
         if number > deleted.get(mirror, 0)
     ]
+
+
+def what_holds(rows: Callable[..., list[tuple[Any, ...]]], mirror: str) -> list[str]:
+    """A mirror that is behind: how its ranges and metaranges stand, and what is missing or wrong."""
+    told = []
+    for table, state in (("coverage", "trim(c.state || ' ' || c.doubt)"), ("metarangecoverage", "c.state")):
+        found = rows(
+            f"SELECT {state}, count(*) FROM mirrors_{table} c JOIN mirrors_mirror m ON m.id = c.mirror_id "
+            "WHERE m.name = %s GROUP BY 1 ORDER BY 1",
+            mirror,
+        )
+        told.append(f"{table}: " + ", ".join(f"{number} {how}" for how, number in found))
+    found = rows(
+        "SELECT b.kind, b.reason, b.address, b.attempts, b.gone_at_source, "
+        "round(extract(epoch FROM b.look_at - now())) FROM mirrors_blocker b "
+        "JOIN mirrors_mirror m ON m.id = b.mirror_id WHERE m.name = %s ORDER BY b.id LIMIT 10",
+        mirror,
+    )
+    told += [
+        f"{kind} {reason}: {address}, {attempts} looks{', gone at the source' * gone}, the next in {seconds} s"
+        for kind, reason, address, attempts, gone, seconds in found
+    ]
+    duties = rows(
+        "SELECT d.kind, d.failures, d.outcome, round(extract(epoch FROM d.due_at - now())) FROM mirrors_duty d "
+        "JOIN mirrors_mirror m ON m.id = d.subject WHERE m.name = %s AND d.kind <> 'sense' ORDER BY 1",
+        mirror,
+    )
+    told += [
+        f"{kind}: {failures} failures, due in {seconds} s: {outcome[:200]}"
+        for kind, failures, outcome, seconds in duties
+    ]
+    return [f"{mirror}: {line}" for line in told]

@@ -21,7 +21,7 @@ import yaml
 
 from core.mirroring.promotion import MOVED_BY_OTHERS
 from tests.fleet import CLOCK, REGIONS, WORLD
-from tests.fleet.books import misheld, misswept
+from tests.fleet.books import misheld, misswept, what_holds
 from tests.fleet.wire import Remote
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -260,6 +260,11 @@ class Fleet:
                 problems.append(f"{mirror}/{branch}: a promotion to {new[:8]} is in the books that never was")
         problems += misheld(self._rows, self.world.released()) + misswept(self._rows, self.world.deleted())
         return problems + self._misdated()
+
+    def what_holds(self) -> list[str]:
+        """Of each mirror that is behind."""
+        mirrors = {line.partition("/")[0] for line in self.world.behind()}
+        return [line for mirror in sorted(mirrors) for line in what_holds(self._rows, mirror)]
 
     def _misdated(self) -> list[str]:
         """By the database's clock: nothing of the past lies ahead, nothing that is due lies far ahead or behind."""

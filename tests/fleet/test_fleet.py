@@ -12,6 +12,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from tests.fleet import REGIONS
+from tests.fleet.books import what_holds
 from tests.fleet.fleet import Fleet, fleet
 from tests.fleet.soak import soak
 from tests.postgres import quick_server
@@ -58,6 +59,11 @@ def test_either_deployment_may_die_and_the_other_goes_on(folder: Path, database:
         both.wait(lambda: not both.world.behind(), 30, "catching up")
         both.stop()
         assert both.world.report()["problems"] + both.misbooked() == []
+        assert both.what_holds() == []
+        coverage, metaranges, *others = what_holds(both._rows, "lake-0-mirror")
+        assert " complete" in coverage
+        assert " complete" in metaranges
+        assert any(line.startswith("lake-0-mirror: promote: 0 failures, due in ") for line in others)
 
 
 def _outlive(both: Fleet, region: str) -> None:
