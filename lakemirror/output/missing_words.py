@@ -44,17 +44,17 @@ def on_request(told: dict[str, Any] | None, as_of: str) -> str:
     what = " and ".join(filter(None, (copies, replaces)))
     held = " Nothing is copied while the mirror is paused or stopped, or its source frozen." if told["held"] else ""
     if everything := told.get("all"):
-        all_, chosen = _until(everything, as_of), _until(told, as_of)
-        return f"LakeMirror {what}: all that was missing was asked for by {all_}, and chosen objects by {chosen}.{held}"
+        all_ = f"{_who(everything)} asked for all that was missing {_ago_and_end(everything, as_of, 'this ends ')}"
+        return f"LakeMirror {what}: {all_}, and {_who(told)} for chosen objects {_ago_and_end(told, as_of)}.{held}"
     last = "asked for by" if told["what"] == "all" and not told["wrong"] else "last asked for by"
     ends = f"ends when it is all there, at the latest {clock(told['ends_at'])} UTC"
-    return f"LakeMirror {what}: {last} {_asking(told, as_of)}; {ends}.{held}"
+    return f"LakeMirror {what}: {last} {_who(told)} {ago(told['asked_at'], as_of)}; {ends}.{held}"
 
 
-def _until(told: dict[str, Any], as_of: str) -> str:
-    return f"{_asking(told, as_of)}, until {clock(told['ends_at'])} UTC at the latest"
+def _who(told: dict[str, Any]) -> str:
+    """Who asked."""
+    return told["asked_by"] or "somebody"
 
 
-def _asking(told: dict[str, Any], as_of: str) -> str:
-    """Who asked, and how long ago."""
-    return f"{told['asked_by'] or 'somebody'} {ago(told['asked_at'], as_of)}"
+def _ago_and_end(told: dict[str, Any], as_of: str, ends: str = "") -> str:
+    return f"{ago(told['asked_at'], as_of)} ({ends}at the latest {clock(told['ends_at'])} UTC)"

@@ -179,7 +179,7 @@ class Bringer:
                 entry, brought = ended.get(timeout=TOLD_SECONDS).result()
                 self._known[entry] = brought
                 left -= 1
-                for following in islice(lanes[lane_of(entry.size)], 1):
+                if following := next(lanes[lane_of(entry.size)], None):
                     start(following)
             if time.monotonic() - told_at >= TOLD_SECONDS:
                 yield self._progress.take()
