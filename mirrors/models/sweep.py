@@ -102,7 +102,8 @@ class Sweep(models.Model):
 
         All of a sweep counts by when it last deleted, and what may have been deleted as if it was: never too little.
         """
-        others = Sweep.objects.filter(deleted_since(self.began_at - APART), mirror=self.mirror_id, decided_by="")
+        unasked = Q(decided_by="") | Q(state=Sweep.State.REJECTED)  # of that nothing went once somebody was asked
+        others = Sweep.objects.filter(unasked, deleted_since(self.began_at - APART), mirror=self.mirror_id)
         rows = others.exclude(pk=self.pk).values_list("deleted", "under_way")
         return sum(deleted + len(under_way or ()) for deleted, under_way in rows)
 

@@ -86,6 +86,7 @@ def stop(mirror: Mirror) -> int:
     mirror."""
     rows = mirror.blockers.filter(pk__in=asked_for(mirror).order_by().values("pk"))
     rows |= mirror.blockers.filter(pk__in=to_replace(mirror).order_by().values("pk"))
+    rows |= mirror.blockers.filter(pk__in=refused(mirror).order_by().values("pk"))
     number = rows.order_by().values("kind", "key").distinct().count()
     end(mirror)
     return number

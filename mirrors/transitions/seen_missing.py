@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from django.db import transaction
 
-from core.mirroring.doubt import Suspect, that_may_name
+from core.mirroring.doubt import Suspect, address_crc, that_may_name
 from db import clock
 from db.chunks import chunks
 from jobs import duties
@@ -14,7 +14,7 @@ from mirrors.models import Blocker, Coverage, Mirror, MirrorDuty
 from mirrors.queries.proof_facts import is_at_its_store
 from mirrors.transitions.doubt import KEY_BYTES, doubt_all_of, known_ranges
 
-_TOLD = ("pk", "path", "crc")
+_TOLD = ("pk", "path", "address", "crc")
 
 
 def complete_that_may_name(mirror: int, suspect: Suspect) -> set[str]:
@@ -49,8 +49,10 @@ def tell_others(mirror: Mirror) -> None:
 
     Outside of any transaction: it locks one mirror after the other. Where it ends early all of them are told once more.
     """
-    rows = mirror.blockers.filter(loss_untold=True).exclude(crc=None)
-    untold = {pk: Suspect(path.encode("utf-8", "surrogateescape"), crc) for pk, path, crc in rows.values_list(*_TOLD)}
+    untold = {
+        pk: Suspect(path.encode("utf-8", "surrogateescape"), address_crc(address) if crc is None else crc)
+        for pk, path, address, crc in mirror.blockers.filter(loss_untold=True).values_list(*_TOLD)
+    }
     if not untold:
         return
     _verify_at_others(mirror, list(untold.values()))

@@ -13,6 +13,7 @@ from core.errors import Denied
 from db import clock
 from lakemirror.output.missing_words import on_request as in_words
 from mirrors.models import Blocker, Mirror
+from mirrors.services.backlog import bringing_stop
 from mirrors.status.copying import OnRequest, on_request, on_request_json
 from mirrors.transitions import bringing
 from mirrors.transitions.blockers import FRESH
@@ -154,6 +155,17 @@ def test_and_what_was_not_known_to_be_missing_before_it_was_refused(lake: Deploy
     del lake.eu_store.refused[uri]
     lake.work(3)
     assert (lake.head(), asked(lake)) == (head, False)
+
+
+def test_who_stops_it_is_told_of_what_is_refused_too(lake: Deployment, owner: User) -> None:
+    _, addresses = waits_for(lake, "x", "y")
+    bring(owner)
+    lake.eu_store.refused[f"{NAMESPACE}/{addresses[0]}"] = Denied("403")
+    lake.eu_store.refused[f"{NAMESPACE}/{addresses[1]}"] = Denied("403")
+    lake.work(2)
+    assert told().missing == 2
+    assert bringing_stop(actor=owner, mirror=Mirror.objects.get()) == 2
+    assert not asked(lake)
 
 
 def test_but_not_what_is_refused_for_long_and_was_never_missing(lake: Deployment, owner: User) -> None:

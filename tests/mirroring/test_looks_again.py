@@ -232,7 +232,10 @@ def test_241_what_a_mirror_counts_as_arrived_and_its_store_lacks_is_checked_befo
     assert not Coverage.objects.filter(state="waiting").exists(), "what is there puts nothing in question"
 
 
-def test_242_what_is_gone_at_the_source_too_is_verified_at_its_other_mirrors_at_once(lm: Deployment) -> None:
+@pytest.mark.parametrize("noted_by", ["this version", "0.1.0"])
+def test_242_what_is_gone_at_the_source_too_is_verified_at_its_other_mirrors_at_once(
+    lm: Deployment, noted_by: str
+) -> None:
     first = lm.lake.commit(files={"x": b"1"})
     lm.arrive()
     lm.work(2)
@@ -245,6 +248,8 @@ def test_242_what_is_gone_at_the_source_too_is_verified_at_its_other_mirrors_at_
     lm.work(2)
     assert Blocker.objects.get(path="x").reason == "missing"
     assert other.coverage.get().verify_at == before, "the source has it"
+    if noted_by == "0.1.0":
+        Blocker.objects.update(crc=None)
     del lm.us_store.objects[f"s3://src/lake/{lm.lake.address_of(first, 'x')}"]
     lm.work(3)
     assert Blocker.objects.get(path="x").gone_at_source

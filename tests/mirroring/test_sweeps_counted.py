@@ -18,6 +18,7 @@ from jobs.models import Duty
 from mirroring.sweep import look
 from mirroring.sweep.deletions import delete_due
 from mirrors.models import Mirror, Sweep
+from mirrors.services.sweeps.approval import sweep_reject
 from mirrors.services.sweeps.asking import sweep_now
 from rbac.models import User
 from tests.fakes import FakeRemover
@@ -138,4 +139,18 @@ def test_where_the_answer_was_lost_the_store_is_asked_what_went(left: Deployment
     delete_once(left, no_answer)
     last = Sweep.objects.get(state=State.DONE, due=3)
     assert (last.deleted, last.refused) == (2, 1)
+    assert LEFT[2] in left.eu_store.objects
+
+
+def test_what_went_of_a_sweep_that_was_rejected_later_counts_for_nobody_was_asked_about_it(
+    left: Deployment, owner: User
+) -> None:
+    delete_once(left, run_late)
+    Mirror.objects.update(delete_most=2)
+    waiting = sweep(left)
+    assert waiting is not None and waiting.state == State.WAITING
+    sweep_reject(actor=owner, mirror=Mirror.objects.get(), number=waiting.pk)
+    sweep_now(actor=owner, mirror=Mirror.objects.get())
+    last = sweep(left)
+    assert last is not None and (last.state, last.due, last.deleted) == (State.WAITING, 1, 0)
     assert LEFT[2] in left.eu_store.objects
