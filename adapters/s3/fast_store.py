@@ -21,7 +21,7 @@ import urllib3
 from adapters.rights_of_calls import right_for_method
 from adapters.s3.refusals import answer_error
 from adapters.s3.store import NO_HEADERS, S3ObjectStore, own_only, split_uri, stored
-from adapters.s3.unsigned import UnsignedBodies
+from adapters.s3.unsigned import UnsignedBodies, is_protected
 from core.errors import LakeMirrorError, NotFound, NotSent, RemoteFailure, Throttled, Unreachable
 from core.types import ObjectInfo
 
@@ -55,7 +55,7 @@ class FastObjectStore(S3ObjectStore):
         self._http = self._pool_manager()
         self._lock = threading.Lock()
         self.requests = 0
-        self.unsigned = UnsignedBodies()
+        self.unsigned = UnsignedBodies(protected=is_protected(self._parts, self._by_proxy))
 
     def _pool_manager(self) -> urllib3.PoolManager:
         options: dict[str, Any] = {

@@ -2,13 +2,18 @@
 
 The hash costs us and the store as much as anything else that happens to a large body. Some buckets' policies refuse a
 body without it, and some stores don't know of that: it is tried, and what it came to is remembered.
+
+It is tried only where nothing on the way can alter a body: of a store that ignores Content-MD5, an altered write whose
+answer got lost may be carried out after the right one, and nobody would look at that object again.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import threading
 from base64 import b64encode
 from collections.abc import Callable
+from urllib.parse import SplitResult
 
 import urllib3
 
@@ -24,13 +29,30 @@ def md5_header(digest: str) -> str:
     return b64encode(bytes.fromhex(digest)).decode()
 
 
+def is_protected(address: SplitResult, proxy: str | None) -> bool:
+    """Whether nobody on the way to a store can alter a body: it is reached by https, or it is on this machine."""
+    if address.scheme == "https":
+        return True
+    host = address.hostname or ""
+    return not proxy and (host == "localhost" or _is_loopback(host))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class UnsignedBodies:
     """Which buckets of a store take them, as writes found out: known as long as the process lives.
 
     Where nothing is known one write tries it; others that go on beside it are hashed, so that a refusal costs one body.
+    None does unless the way to the store is `protected`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, protected: bool = True) -> None:
+        self._protected = protected
         self._lock = threading.Lock()
         self._taken: dict[str, bool] = {}
         self._tried = set[str]()
@@ -41,6 +63,8 @@ class UnsignedBodies:
 
     def may(self, bucket: str) -> bool:
         """Is this write to go without a hash? Who is told yes calls `done` once it has ended."""
+        if not self._protected:
+            return False
         with self._lock:
             if bucket in self._taken:
                 return self._taken[bucket]

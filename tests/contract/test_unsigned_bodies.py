@@ -22,6 +22,7 @@ from adapters.s3.writes import Writer
 from core.bringing import Side, Unbrought
 from core.errors import Denied, Invalid, RemoteFailure, Throttled, Unreachable
 from core.exporting.deadline import Deadline, Late, Rate
+from core.store_access import StoreAccess
 from core.types import ObjectInfo
 from tests import minio_pair
 from tests.contract.gate import Gate, Refusal, gate_before, of_unsigned
@@ -250,6 +251,25 @@ def test_a_lost_answer_is_told_of_also_where_the_next_one_is_good(ways: Ways) ->
     writer = Writer(ways.stores[1], Deadline(time.time() + 60))
     writer.write_compared(f"s3://{ways.mirror}/large", digest, DATA)
     assert not writer.unanswered, "a refusal is an answer"
+
+
+ON_THE_WAY = [
+    ("https://s3.example.com", "", True),
+    ("https://s3.example.com", "http://proxy.example.com:3128", True),
+    ("http://localhost:9000", "", True),
+    ("http://127.0.0.1:9000", "", True),
+    ("http://[::1]:9000", "", True),
+    ("http://127.0.0.1:9000", "http://proxy.example.com:3128", False),
+    ("http://10.0.0.7:9000", "", False),
+    ("http://minio.example.com", "", False),
+]
+
+
+@pytest.mark.parametrize(("endpoint", "proxy", "goes"), ON_THE_WAY)
+def test_bodies_that_somebody_on_the_way_can_alter_are_hashed(endpoint: str, proxy: str, goes: bool) -> None:
+    """A store that ignores Content-MD5 may carry out an altered write, whose answer got lost, after the right one."""
+    store = FastObjectStore(endpoint=endpoint, region="us-east-1", access=StoreAccess(proxy=proxy), **KEYS)
+    assert store.unsigned.may("bucket") is goes
 
 
 # --- tries and deadlines ----------------------------------------------------------------------------------------------
