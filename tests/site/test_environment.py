@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from launcher import ROOT, environment, java, ports, test
+from launcher import environment, java, ports, test
 from launcher.console import Problem
 from launcher.processes import Failed
-
-NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 11))"
 
 
 @pytest.fixture
@@ -46,34 +43,6 @@ def test_a_stage_is_installed_once_with_hashes_checked(place: Path) -> None:
         environment.install(runs, "web", megabytes=0)
     assert len(runs.commands) == 1
     assert {"--require-hashes", "--no-deps"} <= set(runs.commands[0])
-
-
-def with_python(path: Path, **named: str) -> str:
-    """Which Python `scripts/with-python` takes, of what lies in a folder and of the system's."""
-    command = ["/bin/sh", str(ROOT / "scripts" / "with-python"), "-c", "import sys; print(sys.executable)"]
-    env = {"PATH": f"{path}:/usr/bin:/bin"} | named
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def a_python(file: Path, says: str, *, new_enough: bool = True) -> str:
-    """A program that stands for a Python."""
-    file.write_text(f'#!/bin/sh\ncase "$2" in *version_info*) exit {int(not new_enough)};; esac\necho "{says}"\n')
-    file.chmod(0o755)
-    return str(file)
-
-
-def test_the_systems_python_is_taken_unless_another_one_is_named(tmp_path: Path) -> None:
-    a_python(tmp_path / "python3", "first on the path")
-    system = subprocess.run(["/usr/bin/python3", "-c", NEW_ENOUGH], capture_output=True).returncode == 0
-    assert with_python(tmp_path) == ("/usr/bin/python3" if system else "first on the path")
-    named = a_python(tmp_path / "own", "the one that was named")
-    assert with_python(tmp_path, PYTHON=named) == "the one that was named"
-
-
-def test_a_named_python_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
-    a_python(tmp_path / "python3", "first on the path")
-    too_old = a_python(tmp_path / "own", "too old", new_enough=False)
-    assert with_python(tmp_path, PYTHON=too_old) == "first on the path"
 
 
 def test_a_changed_lock_is_installed_again(place: Path) -> None:
