@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "mirrors",
     "mirroring",
     "exports",
+    "replication",
     "notifications",
     "console",
 ]

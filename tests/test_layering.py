@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-APPS = ("web", "audit", "jobs", "rbac", "installations", "mirrors", "mirroring", "exports", "notifications", "console")
+APPS = (
+    *("web", "audit", "jobs", "rbac", "installations", "mirrors", "mirroring", "exports", "replication"),
+    *("notifications", "console"),
+)
 PURE = ("graveler", "core", "adapters", "spark_jobs", "deployment", "sandbox")
 OURS = (*PURE, "db", *APPS, "lakemirror_site", "lakemirror")
 

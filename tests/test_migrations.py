@@ -20,7 +20,7 @@ from django.db.models import Field, ManyToManyField
 from django.db.models.fields import NOT_PROVIDED
 
 ROOT = Path(__file__).resolve().parent.parent
-APPS = ("audit", "jobs", "rbac", "installations", "mirrors", "exports", "notifications")
+APPS = ("audit", "jobs", "rbac", "installations", "mirrors", "exports", "replication", "notifications")
 RENAMES = (RenameField, RenameModel, AlterModelTable)
 REMOVALS = (RemoveField, DeleteModel)
 

@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = (
     *("core", "graveler", "adapters", "spark_jobs", "deployment", "db", "web", "audit", "jobs", "installations"),
-    *("rbac", "mirrors", "mirroring", "exports", "notifications", "console", "lakemirror_site", "lakemirror"),
+    *("rbac", "mirrors", "mirroring", "exports", "replication", "notifications", "console"),
+    *("lakemirror_site", "lakemirror"),
 )
 MODULE_LINES = 400
 FOLDER_MODULES = 18

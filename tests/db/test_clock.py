@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 def modules() -> list[Path]:
     """All that goes by the database's clock."""
-    folders = ("db", "web", "jobs", "installations", "mirrors", "mirroring", "notifications", "console")
+    folders = ("db", "web", "jobs", "installations", "mirrors", "mirroring", "replication", "notifications", "console")
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 

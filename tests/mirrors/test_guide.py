@@ -155,6 +155,7 @@ SPOKEN_BY = (
     "mirrors",
     "mirroring",
     "exports",
+    "replication",
     "notifications",
     "console",
     "lakemirror_site",

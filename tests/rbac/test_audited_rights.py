@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVICES = (
     *sorted((ROOT / "mirrors" / "services").rglob("*.py")),
     *sorted((ROOT / "exports" / "services").glob("*.py")),
+    *sorted((ROOT / "replication" / "services").glob("*.py")),
     ROOT / "installations" / "services.py",
     ROOT / "notifications" / "channels" / "services.py",
     ROOT / "notifications" / "answers.py",

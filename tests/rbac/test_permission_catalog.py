@@ -39,7 +39,7 @@ TOLD_IN = {
 
 APPS = (
     *("web", "audit", "jobs", "rbac", "installations"),
-    *("mirrors", "mirroring", "exports", "notifications", "console", "lakemirror_site"),
+    *("mirrors", "mirroring", "exports", "replication", "notifications", "console", "lakemirror_site"),
 )
 
 
@@ -53,6 +53,7 @@ def sources() -> Iterator[Path]:
         "mirrors",
         "mirroring",
         "exports",
+        "replication",
         "notifications",
         "console",
         "lakemirror_site",

@@ -1,0 +1,46 @@
+"""The words of replication rules: how a link stands, how an object that is not at its target stands, and why."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Health(StrEnum):
+    """How a link stands. Down: its target (or source) does not answer. Blocked: one of them refuses everything."""
+
+    UP = "up"
+    DOWN = "down"
+    BLOCKED = "blocked"
+
+
+class OpenStatus(StrEnum):
+    """How an object stands that is not at the target as it is at the source. Failed: tried again once a day, when it
+    changes or when somebody asks. Skipped: it can't be copied as it is now, for a reason of the object's own."""
+
+    PENDING = "pending"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Code(StrEnum):
+    """Why an object is not at its target, or a link does not work. AWS's words where it has one."""
+
+    NONE = ""
+    SOURCE_DOWN = "SourceDown"
+    SOURCE_FAILED = "SourceFailed"
+    SOURCE_BUCKET_NOT_FOUND = "SrcBucketNotFound"
+    SOURCE_DENIED = "SrcGetObjectNotPermitted"
+    SOURCE_CHANGED = "SourceChanged"
+    SOURCE_ARCHIVED = "SourceArchived"
+    SOURCE_REFUSED = "SourceRefused"
+    TARGET_DOWN = "TargetDown"
+    TARGET_FAILED = "TargetFailed"
+    TARGET_THROTTLED = "TargetThrottled"
+    TARGET_FULL = "TargetFull"
+    TARGET_BUCKET_NOT_FOUND = "DstBucketNotFound"
+    TARGET_DENIED = "DstPutObjectNotPermitted"
+    TARGET_REFUSED = "TargetRefused"
+    KEY_TOO_LONG = "KeyTooLong"
+    PARTS_DIFFER = "PartsDiffer"
+    CHECKSUM_MISMATCH = "ChecksumMismatch"
+    INTERNAL = "Internal"

@@ -1,0 +1,101 @@
+"""The ledger of a rule: which stretches of keys are to be looked through, which keys somebody named, and which objects
+are not at their target. An object that is there, as it is at the source, is never a row.
+
+Keys are relative to their place, as UTF-8 bytes: so every database compares them as stores list them.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from core.replicating.states import OpenStatus
+from db.fields import ExactTextField
+from replication.models.rule import Link, Rule
+from replication.querysets import CountQuerySet, OpenQuerySet, ShardQuerySet
+
+
+class Shard(models.Model):
+    """A stretch of keys of a rule's place, and how far the look through it is: it goes on strictly after `after`."""
+
+    rule = models.ForeignKey(Rule, models.CASCADE, related_name="shards")
+    low = models.BinaryField(help_text="keys after this one")
+    high = models.BinaryField(null=True, help_text="up to this one, with it; null: to the end")
+    after = models.BinaryField(null=True, help_text="keys up to this one are done with; null: no look goes on")
+    dirty = models.BooleanField(default=False, help_text="something in it lacks at a target, and is no row")
+    due_at = models.DateTimeField(help_text="when it is looked through next")
+    objects_seen = models.BigIntegerField(default=0, help_text="by the look that goes on, at the source")
+    bytes_seen = models.BigIntegerField(default=0)
+    objects_last = models.BigIntegerField(default=0, help_text="by the last look that came to its end")
+    bytes_last = models.BigIntegerField(default=0)
+    missed = models.BooleanField(default=False, help_text="the look that goes on could not note all that lacks")
+    began_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True, help_text="when a look last came to its end")
+
+    objects = ShardQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["rule", "low"], name="replication_shard_once")]
+        indexes = [models.Index(fields=["rule", "due_at"], name="replication_shard_due")]
+        ordering = ["rule", "low"]
+
+
+class Touched(models.Model):
+    """A key of a rule's place that an event named: it is looked at before anything else, however often it was named."""
+
+    rule = models.ForeignKey(Rule, models.CASCADE, related_name="touched")
+    key = models.BinaryField()
+    at = models.DateTimeField(help_text="when it was named last")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["rule", "key"], name="replication_touched_once")]
+        ordering = ["pk"]
+
+
+class OpenObject(models.Model):
+    """An object that is not at a link's target as it is at the source, as far as it was seen."""
+
+    class Status(models.TextChoices):
+        PENDING = OpenStatus.PENDING.value
+        FAILED = OpenStatus.FAILED.value
+        SKIPPED = OpenStatus.SKIPPED.value
+
+    link = models.ForeignKey(Link, models.CASCADE, related_name="open_objects")
+    key = models.BinaryField()
+    size = models.BigIntegerField(help_text="at the source, as it was seen last")
+    etag = ExactTextField(blank=True, help_text="the same")
+    since = models.DateTimeField(help_text="when it was first seen to lack")
+    next_try = models.DateTimeField()
+    attempts = models.IntegerField(default=0, help_text="that failed")
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING)
+    code = models.CharField(max_length=48, blank=True, default="", help_text="why the last try failed: core's Code")
+    detail = ExactTextField(blank=True, default="")
+
+    objects = OpenQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["link", "key"], name="replication_open_once")]
+        indexes = [
+            models.Index(fields=["link", "next_try"], name="replication_open_due"),
+            models.Index(fields=["link", "status", "since"], name="replication_open_oldest"),
+        ]
+
+    @property
+    def name(self) -> str:
+        """The key as text."""
+        return bytes(self.key).decode("utf-8", "backslashreplace")
+
+
+class OpenCount(models.Model):
+    """How many open objects a link has of a status and code: kept with the rows, so that nobody counts these."""
+
+    link = models.ForeignKey(Link, models.CASCADE, related_name="counts")
+    status = models.CharField(max_length=16, choices=OpenObject.Status.choices)
+    code = models.CharField(max_length=48, blank=True)
+    number = models.BigIntegerField(default=0)
+    bytes = models.BigIntegerField(default=0)
+
+    objects = CountQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["link", "status", "code"], name="replication_count_once")]
+        ordering = ["link", "status", "code"]

@@ -1,0 +1,100 @@
+"""A rule: which place is copied, and how far the looks through it are; its links, one for each target."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from core.replicating.states import Health
+from db.fields import ExactTextField
+from db.labels import Labelled
+from db.pauses import Pausable
+from replication.querysets import LinkQuerySet, RuleQuerySet
+
+LONGEST_NAME = 63
+LONGEST_URI = 2048
+
+
+class Rule(Pausable, Labelled):
+    """What is below a place in the store of a region is copied to 1 to 8 targets. It deletes nothing anywhere."""
+
+    name = models.CharField(max_length=LONGEST_NAME, unique=True)
+    region = models.CharField(max_length=64, help_text="of the source")
+    uri = models.CharField(
+        max_length=LONGEST_URI, help_text="of the source: s3://bucket[/prefix], without a last slash"
+    )
+    existing = models.BooleanField(default=True, help_text="objects that were last written before the rule was made")
+    new = models.BooleanField(default=True, help_text="objects that were last written after that")
+    scan_every = models.IntegerField(default=300, help_text="seconds from one look through the whole place to the next")
+    deleting = models.BooleanField(default=False, help_text="it goes, in the background, with all its rows")
+    cycle = models.BigIntegerField(default=0, help_text="how many looks through the whole place have come to an end")
+    cycle_began_at = models.DateTimeField(null=True, help_text="of the look at hand; null: none goes on")
+    cycle_objects = models.BigIntegerField(default=0, help_text="at the source, seen by the look at hand so far")
+    cycle_bytes = models.BigIntegerField(default=0)
+    full_began_at = models.DateTimeField(null=True, help_text="of the last look that came to its end; null: none yet")
+    full_ended_at = models.DateTimeField(null=True)
+    full_objects = models.BigIntegerField(default=0, help_text="at the source, by that look")
+    full_bytes = models.BigIntegerField(default=0)
+    scan_wanted = models.BooleanField(default=False, help_text="somebody asked for a look at once")
+    error = ExactTextField(blank=True, help_text="why the source can't be listed; empty: it can")
+    error_since = models.DateTimeField(null=True)
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    objects = RuleQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def audit_name(self) -> str:
+        """The subject of events about it."""
+        return f"replication/{self.name}"
+
+
+class Link(Pausable):
+    """A rule and one of its targets: all that can fail, pause or lag. Its limits hold for running work, too."""
+
+    class State(models.TextChoices):
+        UP = Health.UP.value
+        DOWN = Health.DOWN.value
+        BLOCKED = Health.BLOCKED.value
+
+    rule = models.ForeignKey(Rule, models.CASCADE, related_name="links")
+    number = models.IntegerField(help_text="among the links of its rule, from 1; never given twice")
+    region = models.CharField(max_length=64, help_text="of the target")
+    uri = models.CharField(max_length=LONGEST_URI, help_text="of the target, as the rule's")
+    workers = models.IntegerField(default=16, help_text="so many objects at a time")
+    bytes_per_second = models.BigIntegerField(null=True, help_text="null: as fast as it goes")
+    objects_per_second = models.IntegerField(null=True, help_text="null: as fast as it goes")
+    health = models.CharField(max_length=16, choices=State.choices, default=State.UP)
+    health_since = models.DateTimeField(null=True, help_text="null: up, and never anything else")
+    health_code = models.CharField(max_length=48, blank=True, default="", help_text="core's Code; empty while it is up")
+    health_message = ExactTextField(blank=True, default="")
+    probe_at = models.DateTimeField(null=True, help_text="when it is tried next, while it is down or blocked")
+    probes = models.IntegerField(default=0, help_text="how many tries failed since it is")
+    sent_objects = models.BigIntegerField(default=0, help_text="copied since the link was made")
+    sent_bytes = models.BigIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True, help_text="when an object was copied last")
+    retries = models.BigIntegerField(default=0, help_text="tries that failed since the link was made")
+    pace_objects = models.FloatField(default=0.0, help_text="a second, in the last round that copied anything")
+    pace_bytes = models.FloatField(default=0.0)
+    oldest_at = models.DateTimeField(null=True, help_text="since when the oldest pending object waits; null: none does")
+    overflowed = models.BooleanField(default=False, help_text="more lacks than rows are kept of: stretches are dirty")
+    writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
+
+    objects = LinkQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["rule", "number"], name="replication_link_once")]
+        ordering = ["rule", "number"]
+
+    def __str__(self) -> str:
+        return f"{self.rule} to {self.region} ({self.uri})"
+
+    @property
+    def audit_name(self) -> str:
+        """The subject of events about it."""
+        return f"{self.rule.audit_name}/links/{self.number}"
