@@ -27,10 +27,11 @@ def register_places(app: str, places: Places, forget: Forget) -> None:
     _registered[app] = _App(places, forget)
 
 
-def claimed_places() -> Iterator[tuple[Place, str]]:
-    """All that was made known, each with whose it is."""
-    for app in _registered.values():
-        yield from app.places()
+def claimed_places(but: str = "") -> Iterator[tuple[Place, str]]:
+    """All that was made known, each with whose it is; `but`: the app that asks, which knows its own."""
+    for name, app in _registered.items():
+        if name != but:
+            yield from app.places()
 
 
 def give_away(place: Place) -> None:

@@ -18,6 +18,7 @@ from lakemirror.commands import (
     policies,
     read,
     repairs,
+    rules,
     sweeps,
     verify_export,
 )
@@ -95,6 +96,19 @@ CHANNEL_COMMANDS = (
     channels.deliveries,
     channels.delete,
 )
+RULE_COMMANDS = (
+    rules.list_rules,
+    rules.show,
+    rules.create,
+    rules.edit,
+    rules.pause,
+    rules.resume,
+    rules.scan,
+    rules.retry,
+    rules.failures,
+    rules.limits,
+    rules.delete,
+)
 
 
 @click.group(epilog=EXIT_STATUS)
@@ -125,6 +139,11 @@ def export() -> None:
     A branch is named lakefs://REPOSITORY/BRANCH, or lakefs://REPOSITORY@BRANCH; where it is exported to several places,
     those with a name are lakefs://REPOSITORY/BRANCH:NAME.
     """
+
+
+@lakemirror.group("rule", epilog=EXIT_STATUS)
+def rule_group() -> None:
+    """Replication rules: objects of a bucket or prefix copied to others."""
 
 
 @lakemirror.group(epilog=EXIT_STATUS)
@@ -159,3 +178,5 @@ for command in MAINTENANCE_COMMANDS:
     maintenance_group.add_command(command)
 for command in CHANNEL_COMMANDS:
     channel.add_command(command)
+for command in RULE_COMMANDS:
+    rule_group.add_command(command)

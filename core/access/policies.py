@@ -29,6 +29,7 @@ PART_OF = {
     "fs:OperateMirror": "fs:MirrorRepository",
     "fs:PauseExport": "fs:ExportConfig",
     "fs:RunExport": "fs:CreateCommit",
+    "fs:OperateReplicationRule": "fs:UpdateReplicationRule",
 }
 """Actions of our own, to run what others configure. Who may the whole may its part; who is denied either may not."""
 Right = tuple[str, str]
@@ -381,6 +382,11 @@ def object_arn(repository: str, path: str) -> str:
 def namespace_arn(namespace: str) -> str:
     """A storage namespace; the slashes at its end don't count."""
     return f"arn:lakefs:fs:::namespace/{namespace.rstrip('/')}"
+
+
+def rule_arn(name: str) -> str:
+    """A replication rule, by its name, as a resource of `fs:*` actions."""
+    return f"arn:lakefs:fs:::replication/{name}"
 
 
 def maintenance_arn(number: int | str) -> str:

@@ -18,6 +18,7 @@ from deployment import config
 from deployment.wiring import clients, region_settings
 from exports.engine.time_slice import longest_after_a_run
 from exports.models import Export, ExportRun
+from installations.claimed_places import claimed_places
 from mirrors.models import Mirror, Repository
 from mirrors.services.adoption import reaching
 from mirrors.services.placement import repositories_of
@@ -25,6 +26,7 @@ from rbac import services as rbac
 
 _APART = "Choose a path of its own for the export"
 _SEE_REPOSITORIES = ("fs:ListRepositories", "*")
+_SEE_RULES = ("fs:ListReplicationRules", "*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,8 @@ def _others(field: str, itself: Export) -> Iterator[Taken]:
         yield Taken(region_settings.place(at, namespace), f"where the mirror '{name}' lies", _SEE_REPOSITORIES)
     for name, at, namespace in Repository.objects.order_by().values_list("name", "region", "storage_namespace"):
         yield Taken(region_settings.place(at, namespace), f"the storage namespace of '{name}'", _SEE_REPOSITORIES)
+    for place, whose in claimed_places(but="exports"):
+        yield Taken(place, whose, _SEE_RULES)
     for export in _other_exports(itself):
         right = ("fs:ReadBranch", export.arn)
         taken = [*written_by(export), *(_told_by(export) if field == "exportPath" else ())]

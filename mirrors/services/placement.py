@@ -135,7 +135,7 @@ def check_apart_from_sources(namespace: str, region: str, name: str) -> None:
 
 
 def check_apart_from_others(namespace: str, region: str) -> None:
-    """Raises Conflict if somebody else (an export) would write among them, or they lie among what it wrote."""
+    """Raises Conflict if somebody else (an export, a rule) would write among them, or they lie among what it wrote."""
     wanted = place(region, namespace)
     for claimed, whose in claimed_places():
         if wanted.overlaps(claimed):
@@ -143,14 +143,14 @@ def check_apart_from_others(namespace: str, region: str) -> None:
 
 
 def check_source_apart(namespace: str, region: str) -> None:
-    """Raises Conflict if somebody else (an export) writes among the objects of what is to be mirrored."""
+    """Raises Conflict if somebody else (an export, a rule) writes among the objects of what is to be mirrored."""
     wanted = place(region, namespace)
     for claimed, whose in claimed_places():
         if wanted.overlaps(claimed):
             raise Conflict(
                 f"the source's namespace {namespace} overlaps {claimed}, {whose}",
                 field="source_repository",
-                hint="Delete that export, or change its path",
+                hint="Delete that export or rule, or change the path of the export",
             )
 
 

@@ -59,9 +59,16 @@ _OWN_CREDENTIALS = (
     "auth:ReadCredentials",
 )
 _ONESELF = "arn:lakefs:auth:::user/${user}"
-_OPERATE = ("fs:OperateMirror", "fs:PauseExport", "fs:RunExport", "fs:AcknowledgeAlert", "fs:ManageMaintenance")
+_OPERATE = (
+    "fs:OperateMirror",
+    "fs:PauseExport",
+    "fs:RunExport",
+    "fs:AcknowledgeAlert",
+    "fs:ManageMaintenance",
+    "fs:OperateReplicationRule",
+)
 EARLIER: dict[str, tuple[tuple[str, ...], ...]] = {
-    "Operators": (_OPERATE[:3], _OPERATE[:4]),
+    "Operators": (_OPERATE[:3], _OPERATE[:4], _OPERATE[:5]),
     "ReplicationPolicy": (_REPLICATE, (*_REPLICATE, *_KEEP_TAGS)),
 }
 """The actions that earlier versions allowed by these policies, on everything."""

@@ -1,0 +1,188 @@
+"""What is said of a replication rule and its links: a state, a word and a sentence, with what to do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.mirroring.rpo import in_words
+from core.mirroring.states import State
+from core.pauses import Pause
+from core.replicating.states import Health
+from core.text.phrases import Phrase, code, count, say, sentence, sentences
+
+STATES = (
+    State.BLOCKED,
+    State.FAILED,
+    State.UNKNOWN,
+    State.RETRYING,
+    State.PAUSED,
+    State.SYNCING,
+    State.NEW,
+    State.UP_TO_DATE,
+)
+"""Those that a rule or a link may be in, the worst first: where nothing arrives any more comes before where some
+objects don't."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFacts:
+    """How the comparing of all places stands. Times are None for never."""
+
+    whole_at: datetime | None = None
+    """When everything had been compared last."""
+    error: str = ""
+    """Why the last look failed, "" if it did not."""
+    refused: bool = False
+    """Whether no later look helps by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFacts:
+    """A link. `health`: up, down or blocked, `since` then, with what the store said; `pending`: objects that are to be
+    copied, `oldest`: since when the first of these is; `failed`: those that were refused one by one; `skipped`: those
+    that can't be copied as they are."""
+
+    number: int
+    uri: str
+    region: str
+    pause: Pause | None = None
+    health: str = Health.UP
+    since: datetime | None = None
+    message: str = ""
+    next_probe: datetime | None = None
+    pending: int = 0
+    pending_bytes: int = 0
+    oldest: datetime | None = None
+    failed: int = 0
+    skipped: int = 0
+    more: bool = False
+    """Whether more is to be copied than is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How a rule, or a link, is doing."""
+
+    state: State
+    word: str
+    sentence: Phrase
+
+    @property
+    def rank(self) -> int:
+        """The worst has 0."""
+        return STATES.index(self.state)
+
+
+def tell_link(link: LinkFacts, scan: ScanFacts, now: datetime, rule_pause: Pause | None = None) -> Told:
+    """The state of a link, and why. What a store refuses is said before what some objects lack."""
+    if pause := rule_pause or link.pause:
+        whose = "the rule is " if rule_pause else ""
+        return Told(State.PAUSED, "Paused", sentence(whose, pause.told(now), _waiting(link)))
+    if link.health == Health.BLOCKED:
+        return Told(State.BLOCKED, "Blocked", _blocked(link, now))
+    if link.health == Health.DOWN:
+        return Told(State.RETRYING, "Down", _down(link, now))
+    if link.failed:
+        return Told(State.FAILED, "Failed", _failed(link, now))
+    if link.pending or link.more:
+        return Told(State.SYNCING, "Copying", _copying(link, now))
+    if scan.whole_at is None:
+        return Told(State.NEW, "Comparing", say("Both places are being compared for the first time."))
+    ago = in_words((now - scan.whole_at).total_seconds())
+    but = f", but {count(link.skipped, 'object')} that can't be copied as they are" if link.skipped else ""
+    return Told(State.UP_TO_DATE, "Up to date", sentence(f"it has all that the source had{but}, compared {ago} ago"))
+
+
+def _waiting(link: LinkFacts) -> str:
+    """The end of a sentence: what is not copied meanwhile."""
+    wait = link.pending + link.failed
+    if link.more:
+        return f"; more than {count(wait, 'object waits', 'objects wait')}"
+    return f"; {count(wait, 'object waits', 'objects wait')}" if wait else "; what changes is noted"
+
+
+def _lasting(link: LinkFacts, now: datetime) -> str:
+    return f" for {in_words((now - link.since).total_seconds())}" if link.since else ""
+
+
+def _next(link: LinkFacts, now: datetime) -> str:
+    """When it is tried again."""
+    if link.next_probe is None or link.next_probe <= now:
+        return "now"
+    return f"in {in_words((link.next_probe - now).total_seconds())}"
+
+
+def _blocked(link: LinkFacts, now: datetime) -> Phrase:
+    told = sentence(code(link.uri), f" has refused everything{_lasting(link, now)}: {link.message}")
+    return sentences(told, sentence(f"One object is tried {_next(link, now)}, then the others{_waiting(link)}"))
+
+
+def _down(link: LinkFacts, now: datetime) -> Phrase:
+    told = sentence(f"the store of {link.region} has not answered{_lasting(link, now)}: {link.message}")
+    return sentences(told, sentence(f"It is tried again {_next(link, now)}{_waiting(link)}"))
+
+
+def _failed(link: LinkFacts, now: datetime) -> Phrase:
+    told = sentence(
+        f"{count(link.failed, 'object')} could not be copied and {_are(link.failed)} tried again once a day"
+    )
+    return sentences(told, _copying(link, now) if link.pending else say())
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _copying(link: LinkFacts, now: datetime) -> Phrase:
+    oldest = f", the oldest for {in_words((now - link.oldest).total_seconds())}" if link.oldest else ""
+    more = "more than " if link.more else ""
+    return sentence(f"{more}{count(link.pending, 'object')} to go{oldest}")
+
+
+# --- the rule ---------------------------------------------------------------------------------------------------------
+
+
+def tell_rule(links: Sequence[tuple[LinkFacts, Told]], scan: ScanFacts, pause: Pause | None, now: datetime) -> Told:
+    """The state of a rule: that of its worst link, unless its source can't be listed."""
+    if pause:
+        return Told(State.PAUSED, "Paused", sentence(pause.told(now), ": nothing is copied, what changes is noted"))
+    worst = min((told for _, told in links), key=lambda told: told.rank)
+    unread = _unread(scan, now)
+    if unread is not None and unread.rank < worst.rank:
+        return Told(unread.state, unread.word, unread.sentence)
+    many = len(links) > 1
+    alike = [link for link, told in links if told.state is worst.state]
+    phrase = worst.sentence if not many else _of_several(alike, worst, len(links))
+    return Told(worst.state, worst.word, sentences(phrase, unread.sentence if unread else say()))
+
+
+def _unread(scan: ScanFacts, now: datetime) -> Told | None:
+    """What is said where the places could not be compared, None where they were."""
+    if not scan.error:
+        return None
+    last = f"; last compared {in_words((now - scan.whole_at).total_seconds())} ago" if scan.whole_at else ""
+    phrase = sentence(f"the places can't be compared: {scan.error}{last}")
+    return Told(State.FAILED, "Failed", phrase) if scan.refused else Told(State.UNKNOWN, "Unknown", phrase)
+
+
+_OF_TARGETS = {
+    State.BLOCKED: ("is blocked", "are blocked"),
+    State.FAILED: ("lacks objects that failed", "lack objects that failed"),
+    State.RETRYING: ("is down", "are down"),
+    State.PAUSED: ("is paused", "are paused"),
+    State.SYNCING: ("is being copied to", "are being copied to"),
+    State.NEW: ("is being compared for the first time", "are being compared for the first time"),
+    State.UP_TO_DATE: ("is up to date", "are up to date"),
+}
+
+
+def _of_several(alike: Sequence[LinkFacts], worst: Told, whole: int) -> Phrase:
+    """Of several links: how many are so, and what is said of the first of them."""
+    number = len(alike)
+    who = f"all {whole} targets" if number == whole else f"{number} of {whole} targets"
+    told = sentence(f"{who} {_OF_TARGETS[worst.state][number != 1]}")
+    if worst.state in (State.UP_TO_DATE, State.NEW):
+        return told
+    return sentences(told, say(code(alike[0].uri), ": ", worst.sentence))

@@ -1,0 +1,34 @@
+"""Why an object is not at its target, or a link does not work, in words: what is so, and what helps. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core.replicating.states import Code
+
+WORDS: Mapping[Code, str] = {
+    Code.NONE: "not tried yet",
+    Code.SOURCE_DOWN: "the source's store does not answer",
+    Code.SOURCE_FAILED: "the source's store answered with an error of its own",
+    Code.SOURCE_BUCKET_NOT_FOUND: "the source's bucket does not exist",
+    Code.SOURCE_DENIED: "the key may not read it at the source",
+    Code.SOURCE_CHANGED: "it was overwritten while it was read",
+    Code.SOURCE_ARCHIVED: "it is archived at the source, and not restored",
+    Code.SOURCE_REFUSED: "the source's store refuses to give it",
+    Code.TARGET_DOWN: "the target's store does not answer",
+    Code.TARGET_FAILED: "the target's store answered with an error of its own",
+    Code.TARGET_THROTTLED: "the target's store limits requests",
+    Code.TARGET_FULL: "the target's store has no room",
+    Code.TARGET_BUCKET_NOT_FOUND: "the target's bucket does not exist",
+    Code.TARGET_DENIED: "the key may not write it at the target",
+    Code.TARGET_REFUSED: "the target's store refuses to take it",
+    Code.KEY_TOO_LONG: "its key would be longer than 1,024 bytes at the target",
+    Code.PARTS_DIFFER: "its parts could not be copied as they are",
+    Code.CHECKSUM_MISMATCH: "what arrived differed from what was sent",
+    Code.INTERNAL: "LakeMirror failed; the worker's log says why",
+}
+
+
+def reason_words(code: str) -> str:
+    """A code in words; that of a newer version as it is."""
+    return WORDS[Code(code)] if code in set(Code) else code

@@ -1,0 +1,114 @@
+"""What somebody wants a replication rule to be: its name, its places, how fast. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.errors import Invalid
+from core.exporting.destinations import check_place
+from core.installations.places import inside
+
+MOST_TARGETS = 8
+RESERVED = frozenset({"new", "preflight", "estimate", "dry-run"})
+"""Names that would hide a page or a call."""
+SCAN_EVERY = 300
+SHORTEST_SCAN, LONGEST_SCAN = 60, 30 * 86400
+WORKERS = 16
+BOUNDS: Mapping[str, tuple[int, int]] = {
+    "workers": (1, 1000),
+    "bytes_per_second": (1, 10**15),
+    "objects_per_second": (1, 10**9),
+}
+"""The least and the most of each limit of a link. Bytes and objects may be None: no limit."""
+_NAME = re.compile(r"[a-z0-9-]{1,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetWish:
+    """Where to, and how fast."""
+
+    region: str
+    uri: str
+    workers: int = WORKERS
+    bytes_per_second: int | None = None
+    objects_per_second: int | None = None
+
+    @property
+    def limits(self) -> dict[str, int | None]:
+        """How fast, by the names of BOUNDS."""
+        return {name: getattr(self, name) for name in BOUNDS}
+
+
+@dataclass(frozen=True, slots=True)
+class RuleWish:
+    """A rule as it is asked for. `existing`: objects older than it; `new`: those that come after it."""
+
+    name: str
+    region: str
+    uri: str
+    targets: Sequence[TargetWish]
+    existing: bool = True
+    new: bool = True
+    scan_every: int = SCAN_EVERY
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_name(name: str) -> str:
+    """The name as it is. Raises Invalid for what can be none."""
+    if not _NAME.fullmatch(name):
+        hint = "Use 1 to 63 lower-case letters, digits and hyphens"
+        raise Invalid(f"'{name[:80]}' is not a valid rule name", field="name", hint=hint)
+    if name in RESERVED:
+        raise Invalid(
+            f"'{name}' can't be a rule's name: LakeMirror uses it itself", field="name", hint="Choose another"
+        )
+    return name
+
+
+def check_kinds(existing: bool, new: bool) -> None:
+    """Raises Invalid for a rule that would copy nothing."""
+    if not existing and not new:
+        hint = "Set one of the two; to stop for a while, pause the rule"
+        raise Invalid("neither existing nor new objects would be copied", field="new", hint=hint)
+
+
+def check_scan_every(seconds: int) -> None:
+    """Raises Invalid for what is too often or too seldom."""
+    if not SHORTEST_SCAN <= seconds <= LONGEST_SCAN:
+        text = f"must be from {SHORTEST_SCAN} to {LONGEST_SCAN:,} seconds"
+        raise Invalid(text, field="scan_every")
+
+
+def check_limits(limits: Mapping[str, Any], prefix: str = "") -> None:
+    """Raises Invalid for the first limit that lets nothing through, or that no column holds."""
+    for name, limit in limits.items():
+        least, most = BOUNDS[name]
+        if limit is None and name != "workers":
+            continue
+        if limit is None or not least <= limit <= most:
+            none = "" if name == "workers" else ", or empty for no limit"
+            raise Invalid(f"must be from {least} to {most:,}{none}", field=f"{prefix}{name}")
+
+
+def checked_places(source: str, targets: Sequence[str]) -> tuple[str, list[str]]:
+    """The addresses without slashes at their ends. Raises Invalid, naming the field, for what is no address of S3, and
+    for no target or too many."""
+    if not targets:
+        raise Invalid("a rule needs at least one target", field="targets")
+    if len(targets) > MOST_TARGETS:
+        hint = "Make another rule of the same source for the others"
+        raise Invalid(f"a rule has {MOST_TARGETS} targets at most", field="targets", hint=hint)
+    fields = (f"targets.{number}.uri" for number in range(len(targets)))
+    return check_place(source, "source.uri"), [
+        check_place(uri, name) for uri, name in zip(targets, fields, strict=True)
+    ]
+
+
+def told_overlap(target: str, other: str, what: str) -> str:
+    """How two places that overlap lie to each other; `what` the other one is."""
+    if target == other:
+        return f"{target} is {what}"
+    return f"{target} lies in {what}" if inside(target, other) else f"{target} holds {what}"

@@ -1,0 +1,195 @@
+"""Which places a rule may have: its own apart from each other, its targets apart from whatever else is written to.
+
+Where a rule reads is nobody's business but of who may read there: a target of one rule may be the source of another
+one, as long as nothing leads back to where it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from core.access.policies import rule_arn
+from core.errors import Conflict, Invalid, LakeMirrorError, Unreachable
+from core.installations.places import Place
+from core.replicating.wishes import RuleWish, told_overlap
+from deployment.wiring import clients, region_settings
+from installations.claimed_places import claimed_places
+from mirrors.models import Mirror, Repository
+from mirrors.services.placement import repositories_of
+from rbac import services as rbac
+from replication.models import Link, Rule
+
+APP = "replication"
+_APART = "Choose a place of its own for the target"
+_SEE_REPOSITORIES = ("fs:ListRepositories", "*")
+_SEE_EXPORTS = ("fs:ReadBranch", "*")
+HIDDEN = "a place that you may not see"
+
+
+class Target(NamedTuple):
+    """A place by the field that names it."""
+
+    field: str
+    region: str
+    place: Place
+
+
+def targets_of(wish: RuleWish) -> list[Target]:
+    """Where a rule would write. Raises Invalid for a region that there is not."""
+    found = []
+    for number, target in enumerate(wish.targets):
+        _check_region(target.region, f"targets.{number}.region")
+        place = region_settings.place(target.region, target.uri)
+        found.append(Target(f"targets.{number}.uri", target.region, place))
+    return found
+
+
+def source_of(wish: RuleWish) -> Place:
+    """Where it would read. Raises Invalid for a region that there is not."""
+    _check_region(wish.region, "source.region")
+    return region_settings.place(wish.region, wish.uri)
+
+
+def _check_region(region: str, field: str) -> None:
+    try:
+        region_settings.installation(region)
+    except Invalid as error:
+        raise Invalid(error.message, field=field, hint=error.hint) from error
+
+
+def check_apart_from_itself(source: Place, targets: Sequence[Target]) -> None:
+    """Raises Invalid where a target lies in the source or in another target, or holds it."""
+    for number, target in enumerate(targets):
+        if target.place.overlaps(source):
+            raise Invalid(told_overlap(target.place.uri, source.uri, "the source"), field=target.field, hint=_APART)
+        for other in targets[:number]:
+            if target.place.overlaps(other.place):
+                told = told_overlap(target.place.uri, other.place.uri, f"another target, {other.place}")
+                raise Invalid(told, field=target.field, hint=_APART)
+
+
+def check_apart(actor: Any, source: Place, targets: Sequence[Target], itself: Rule | None = None) -> None:
+    """By all that is stored: raises Invalid where a target overlaps a mirror's place, a repository's namespace or an
+    export's, Conflict where it overlaps another rule's target, or where rules would lead back to the source."""
+    taken = [*_of_mirrors(), *_of_others()]
+    for target in targets:
+        for place, whose, right in taken:
+            if target.place.overlaps(place):
+                told = _told(actor, target.place, place, whose, right)
+                raise Invalid(told, field=target.field, hint=_APART)
+    links = list(_links(itself))
+    for target in targets:
+        for link in links:
+            if target.place.overlaps(place_of_link(link)):
+                right = ("fs:ReadReplicationRule", rule_arn(link.rule.name))
+                told = _told(actor, target.place, place_of_link(link), whose_link(link), right)
+                raise Conflict(told, field=target.field, hint=_APART)
+    _check_no_way_back(actor, source, targets, links)
+
+
+def _told(actor: Any, target: Place, place: Place, whose: str, right: tuple[str, str]) -> str:
+    """What is taken, and by whom as far as the actor may see that."""
+    if rbac.allowed(actor, *right):
+        return f"{target} and {place}, {whose}, overlap"
+    return f"{target} overlaps {HIDDEN}"
+
+
+Taken = tuple[Place, str, tuple[str, str]]
+"""A place, whose it is, and the right of those who are told so."""
+
+
+def _of_mirrors() -> Iterator[Taken]:
+    for name, at, namespace in Mirror.objects.order_by().values_list("name", "region", "storage_namespace"):
+        yield region_settings.place(at, namespace), f"where the mirror '{name}' lies", _SEE_REPOSITORIES
+    for name, at, namespace in Repository.objects.order_by().values_list("name", "region", "storage_namespace"):
+        yield region_settings.place(at, namespace), f"the storage namespace of '{name}'", _SEE_REPOSITORIES
+
+
+def _of_others() -> Iterator[Taken]:
+    yield from ((place, whose, _SEE_EXPORTS) for place, whose in claimed_places(but=APP))
+
+
+def _links(itself: Rule | None) -> Iterator[Link]:
+    """Those of all other rules, also of one that is just being deleted: a copy that was begun may still arrive."""
+    rows = Link.objects.select_related("rule").order_by("rule", "number")
+    yield from rows.exclude(rule=itself.pk) if itself is not None and itself.pk else rows
+
+
+def place_of_link(link: Link) -> Place:
+    """Where a link writes."""
+    return region_settings.place(link.region, link.uri)
+
+
+def whose_link(link: Link) -> str:
+    """In words whose place that is."""
+    return f"where the rule '{link.rule.name}' copies to"
+
+
+def _check_no_way_back(actor: Any, source: Place, targets: Sequence[Target], links: Sequence[Link]) -> None:
+    """Raises Conflict where what a target gets would come back to the source by other rules: two that differ would
+    overwrite each other for ever."""
+    for target in targets:
+        ahead, known = [target.place], set[int]()
+        while ahead:
+            here = ahead.pop()
+            for link in links:
+                rule = link.rule
+                if link.pk in known or not here.overlaps(region_settings.place(rule.region, rule.uri)):
+                    continue
+                known.add(link.pk)
+                reached = place_of_link(link)
+                if reached.overlaps(source):
+                    named = rbac.allowed(actor, "fs:ReadReplicationRule", rule_arn(rule.name))
+                    by = f"the rule '{rule.name}'" if named else "a rule that you may not see"
+                    text = f"what is copied to {target.place} comes back to {source.uri} by {by}"
+                    hint = "Copy in one direction only: two rules that lead back overwrite each other"
+                    raise Conflict(text, field=target.field, hint=hint)
+                ahead.append(reached)
+
+
+# --- what others have to tell -----------------------------------------------------------------------------------------
+
+
+def check_apart_from_repositories(actor: Any, targets: Sequence[Target]) -> None:
+    """Raises Invalid where a target overlaps the storage namespace of a repository, in whichever lakeFS whose store may
+    hold that place: lakeFS does not know of rules, and its garbage collection deletes. Unreachable."""
+    regions = sorted({near for target in targets for near in _regions_of(target.place)})
+    for near in regions:
+        for repository in repositories_of(clients.quick_lakefs(near), near, "lakeFS of"):
+            namespace = region_settings.place(near, repository.storage_namespace)
+            for target in targets:
+                if target.place.overlaps(namespace):
+                    whose = f"the storage namespace of the repository '{repository.id}' in {near}"
+                    told = _told(actor, target.place, namespace, whose, _SEE_REPOSITORIES)
+                    raise Invalid(told, field=target.field, hint=_APART)
+
+
+def _regions_of(place: Place) -> set[str]:
+    return {near for near in region_settings.names() if place.in_store_of(region_settings.place(near, place.uri))}
+
+
+def check_reached(source: Place, region: str, targets: Sequence[Target]) -> None:
+    """Raises Unreachable where nothing answers for the store of a place. What a store answers is told by the link: who
+    may not list now may be allowed to later, and a bucket may still be made."""
+    for where, place, field in (
+        (region, source, "source.uri"),
+        *((one.region, one.place, one.field) for one in targets),
+    ):
+        try:
+            clients.quick_bulk_objects(where).page(f"{place.uri}/")
+        except Unreachable as error:
+            hint = error.hint or "Make sure that this machine can reach it, then try again"
+            raise Unreachable(error.message, field=field, hint=hint) from error
+        except LakeMirrorError:
+            continue
+
+
+def places() -> Iterator[tuple[Place, str]]:
+    """All that rules write to, each with whose it is: for those who look for a place of their own."""
+    for link in Link.objects.select_related("rule").order_by("pk"):
+        yield place_of_link(link), whose_link(link)
+
+
+def forget(place: Place) -> None:
+    """Somebody else has a place from now on: a rule's targets are never given away, so there is nothing to forget."""
