@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from core.errors import LakeMirrorError, NotFound
+from core.errors import LakeMirrorError, NotFound, RemoteFailure
 from core.mirroring.object_check import Reason, Verdict, plain_etag
 from core.types import ObjectInfo
 
@@ -67,6 +67,10 @@ class Unbrought(Exception):
     def gone(self) -> bool:
         """Whether the source says that it has no such object."""
         return self.side is Side.SOURCE and isinstance(self.error, NotFound)
+
+
+class Overwritten(RemoteFailure):
+    """The source has another object there than the one that was to be read."""
 
 
 def is_bringable(verdict: Verdict) -> bool:

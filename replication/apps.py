@@ -7,8 +7,13 @@ class ReplicationConfig(AppConfig):
     name = "replication"
 
     def ready(self) -> None:
+        from installations.object_events import register_hearer
         from jobs import housekeeping
+        from replication import duty_kinds
         from replication.models import Link, Rule
+        from replication.transitions.touching import objects_changed
 
+        duty_kinds.register()
+        register_hearer(objects_changed)
         housekeeping.register(Rule.forget_ended)
         housekeeping.register(Link.forget_ended)

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote_plus, urlencode, urlsplit
 from xml.etree import ElementTree
@@ -34,13 +34,15 @@ _XMLNS = "{http://s3.amazonaws.com/doc/2006-03-01/}"
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """One page of a listing in columns, keys ascending. `more`: there are keys after the last one."""
+    """One page of a listing in columns, keys ascending. `more`: there are keys after the last one. `modified`: when
+    each was last written, as the store tells it; empty where nobody asked."""
 
     keys: list[str]
     sizes: list[int]
     etags: list[str]
     storage_classes: list[str]
     more: bool
+    modified: list[str] = field(default_factory=list)
 
 
 class FastObjectStore(S3ObjectStore):
@@ -104,13 +106,13 @@ class FastObjectStore(S3ObjectStore):
                 raise RemoteFailure(f"{self.where} closed the connection while listing {prefix_uri}")
             after, more = page.keys[-1] if page.keys else "", page.more
 
-    def page(self, prefix_uri: str, after: str = "") -> ListedPage:
-        """Up to 1,000 objects below a prefix whose keys come after `after`."""
+    def page(self, prefix_uri: str, after: str = "", *, dated: bool = False) -> ListedPage:
+        """Up to 1,000 objects below a prefix whose keys come after `after`; `dated`: with when they were written."""
         bucket, prefix = split_uri(prefix_uri)
         query = {"list-type": "2", "encoding-type": "url", "prefix": prefix} | ({"start-after": after} if after else {})
         url = self.url(bucket, "", query)
         doing = f"list {prefix_uri}"
-        return self._retried(lambda: _page(self.send("GET", url, doing).data, doing, self.where))
+        return self._retried(lambda: _page(self.send("GET", url, doing).data, doing, self.where, dated))
 
     def url(self, bucket: str, key: str = "", query: Mapping[str, str] = NO_HEADERS) -> str:
         """By path, unless the store is AWS's own and the bucket's name may stand in a host name."""
@@ -198,7 +200,7 @@ def refusal(body: bytes) -> tuple[str, str]:
     return root.findtext("Code", ""), root.findtext("Message", "")
 
 
-def _page(body: bytes, doing: str, where: str) -> ListedPage:
+def _page(body: bytes, doing: str, where: str, dated: bool = False) -> ListedPage:
     """Columns from a ListObjectsV2 answer. RemoteFailure for anything else: a listing that broke off proves nothing."""
     try:
         root = ElementTree.fromstring(body)
@@ -218,6 +220,7 @@ def _page(body: bytes, doing: str, where: str) -> ListedPage:
         [etag.strip('"') for etag in etags],
         ["" if storage_class == "STANDARD" else storage_class for storage_class in classes],
         more == "true",
+        [item.findtext(f"{name}LastModified", "") for item in items] if dated else [],
     )
 
 

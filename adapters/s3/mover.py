@@ -20,7 +20,7 @@ from adapters.s3.originals import Original, expected_md5, md5_of, original_of, t
 from adapters.s3.part_hashes import PartHashes
 from adapters.s3.store import split_uri, stored
 from adapters.s3.writes import Writer, copy_source, parsed, text_of
-from core.bringing import LARGEST_PART, Side, Unbrought, part_sizes, parts_of
+from core.bringing import LARGEST_PART, Overwritten, Side, Unbrought, part_sizes, parts_of
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure
 from core.exporting.deadline import Budget, Deadline, Rate
 from core.mirroring.object_check import is_md5
@@ -54,8 +54,8 @@ class Mover:
 
     `within`: both are one store, which may read there and write here: `rate`, in bytes, is for what passes here.
     `marks`: where at the destination our uploads are marked, so that others' are left alone. `hashes`: all is hashed
-    here before it is written, where no check looks at ETags afterwards. Raises Unbrought, or Late
-    for what the deadline left over; an object or part that was begun before it is brought.
+    here before it is written, where no check looks at ETags afterwards. `tries`: so often a write is tried. Raises
+    Unbrought, or Late for what the deadline left over; an object or part that was begun before it is brought.
     """
 
     def __init__(
@@ -70,9 +70,10 @@ class Mover:
         proof_key: str = "",
         marks: str = "",
         hashes: bool = False,
+        tries: int = TRIES,
     ) -> None:
         self._source, self._store, self._within = source, store, within
-        self._writer, self._deadline = Writer(store, Deadline(math.inf), TRIES), deadline
+        self._writer, self._deadline = Writer(store, Deadline(math.inf), tries), deadline
         self._end, self._proof_key = Deadline(math.inf), proof_key
         self._rate, self._objects = rate, objects or Rate(0)
         self._small, self._large = Budget(0), Budget(0)
@@ -228,7 +229,7 @@ class Mover:
             try:
                 data = self._source.read(source, span, original.info.etag)
             except Conflict as error:
-                raise RemoteFailure(f"{source} was overwritten while it was read") from error
+                raise Overwritten(f"{source} was overwritten while it was read") from error
             if len(data) != span[1] - span[0]:
                 raise RemoteFailure(f"{self._source.where} gave {len(data)} bytes for {span} of {source}")
         return data

@@ -10,7 +10,7 @@ from hashlib import md5
 import urllib3
 
 from adapters.s3.store import split_uri, stored
-from core.bringing import Side, Unbrought
+from core.bringing import Overwritten, Side, Unbrought
 from core.errors import LakeMirrorError, RemoteFailure
 from core.mirroring.object_check import is_md5
 from core.proof_of_parts import PROOF_HEADER
@@ -43,7 +43,7 @@ def original_of(source: str, answer: urllib3.BaseHTTPResponse, etag: str = "") -
     kept.pop(PROOF_HEADER, None)  # of another place
     original = Original(stored(split_uri(source)[1], told), kept)
     if etag and original.info.etag != etag:
-        raise Unbrought(Side.SOURCE, RemoteFailure(f"{source} was overwritten: its ETag is {original.info.etag}"))
+        raise Unbrought(Side.SOURCE, Overwritten(f"{source} was overwritten: its ETag is {original.info.etag}"))
     return original
 
 

@@ -26,6 +26,7 @@ class Code(StrEnum):
     """Why an object is not at its target, or a link does not work. AWS's words where it has one."""
 
     NONE = ""
+    NOT_CONFIGURED = "NotConfigured"
     SOURCE_DOWN = "SourceDown"
     SOURCE_FAILED = "SourceFailed"
     SOURCE_BUCKET_NOT_FOUND = "SrcBucketNotFound"
@@ -40,6 +41,7 @@ class Code(StrEnum):
     TARGET_BUCKET_NOT_FOUND = "DstBucketNotFound"
     TARGET_DENIED = "DstPutObjectNotPermitted"
     TARGET_REFUSED = "TargetRefused"
+    CUSTOMER_KEY = "CustomerKey"
     KEY_TOO_LONG = "KeyTooLong"
     PARTS_DIFFER = "PartsDiffer"
     CHECKSUM_MISMATCH = "ChecksumMismatch"

@@ -149,6 +149,11 @@ def _export_options(region: str, uri: str) -> StoreOptions:
     return _store_options(region) if name == region else _options_of(store, region, store.access)
 
 
+def store_options(region: str) -> StoreOptions:
+    """How a region's store is reached, as a value that tells one way from another."""
+    return _store_options(region)
+
+
 def _store_options(region: str) -> StoreOptions:
     installation = region_settings.usable(region)
     return _options_of(installation.store, region, installation.access)

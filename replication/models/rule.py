@@ -75,6 +75,7 @@ class Link(Pausable):
     health_message = ExactTextField(blank=True, default="")
     probe_at = models.DateTimeField(null=True, help_text="when it is tried next, while it is down or blocked")
     probes = models.IntegerField(default=0, help_text="how many tries failed since it is")
+    tally = models.JSONField(default=dict, help_text="what may yet make it down or blocked: core's Tally")
     sent_objects = models.BigIntegerField(default=0, help_text="copied since the link was made")
     sent_bytes = models.BigIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, help_text="when an object was copied last")
@@ -82,6 +83,7 @@ class Link(Pausable):
     pace_objects = models.FloatField(default=0.0, help_text="a second, in the last round that copied anything")
     pace_bytes = models.FloatField(default=0.0)
     oldest_at = models.DateTimeField(null=True, help_text="since when the oldest pending object waits; null: none does")
+    listing_error = ExactTextField(blank=True, default="", help_text="why the target could not be listed the last time")
     overflowed = models.BooleanField(default=False, help_text="more lacks than rows are kept of: stretches are dirty")
     writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
 

@@ -1,0 +1,79 @@
+"""A place in a store, read under the names that its objects have below it: listings, and what HEAD tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.store import split_uri, stored
+from core.errors import NoBucket, NotFound
+from core.replicating.merging import Listed, Listing
+from core.types import ObjectInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What HEAD told of an object, and when that was last written; None where the store didn't say."""
+
+    info: ObjectInfo
+    modified: datetime | None
+
+
+class PlaceReader:
+    """What is below `s3://bucket[/prefix]`. Safe to use from several threads. Errors are those of `core.errors`."""
+
+    def __init__(self, store: FastObjectStore, uri: str) -> None:
+        self.store = store
+        self.bucket, prefix = split_uri(uri.rstrip("/"))
+        self.prefix = f"{prefix}/" if prefix else ""
+
+    def uri(self, key: str) -> str:
+        """The whole address of an object."""
+        return f"s3://{self.bucket}/{self.prefix}{key}"
+
+    def listing(self, after: str, *, dated: bool = False) -> Listing:
+        """Up to 1,000 objects after a key; not the place's own directory object, which has no name in it."""
+        whole = f"{self.prefix}{after}"
+        if dated:
+            page = self.store.page(self.uri(""), whole, dated=True)
+            modified = page.modified
+        else:
+            page = self.store.page(self.uri(""), whole)
+            modified = [""] * len(page.keys)
+        skip = len(self.prefix)
+        rows = zip(page.keys, page.sizes, page.etags, modified, strict=True)
+        return Listing([Listed(key[skip:], size, etag, at) for key, size, etag, at in rows], page.more)
+
+    def head(self, key: str) -> Seen | None:
+        """What the store tells of an object; None when it is definitely not there."""
+        uri = self.uri(key)
+        try:
+            answer = self.store.asked("HEAD", self.store.url(*split_uri(uri)), f"head {uri}")
+        except NotFound:
+            return None
+        return Seen(stored(uri, answer.headers), _time(answer.headers.get("last-modified", "")))
+
+    def answers(self) -> None:
+        """Return if the store has the bucket and lets us in. Raises what it answers instead."""
+        try:
+            self.store.asked("HEAD", self.store.url(self.bucket), f"head s3://{self.bucket}")
+        except NotFound as error:
+            raise NoBucket(f"{self.store.where} has no bucket '{self.bucket}'") from error
+
+
+def time_of(modified: str) -> datetime | None:
+    """The time that a listing tells of an object; None for what is none."""
+    try:
+        at = datetime.fromisoformat(modified)
+    except ValueError:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _time(header: str) -> datetime | None:
+    try:
+        return parsedate_to_datetime(header)
+    except ValueError:
+        return None

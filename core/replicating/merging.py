@@ -1,0 +1,115 @@
+"""Listings of a source and of its targets, read side by side in the order of their keys. Pure: who calls gives what
+reads a page.
+
+Keys are relative to their places, so that one key has one name everywhere. Stores list by the bytes of UTF-8, which is
+the order of Python's texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from core.errors import LakeMirrorError, RemoteFailure
+
+
+class Listed(NamedTuple):
+    """An object in a listing. `modified` as the store wrote it, "" where nobody asked."""
+
+    key: str
+    size: int
+    etag: str
+    modified: str = ""
+
+
+class Listing(NamedTuple):
+    """A page: keys ascending, all after the one that was named. `more`: there are others after the last."""
+
+    items: Sequence[Listed]
+    more: bool
+
+
+Read = Callable[[str], Listing]
+"""Gives the page after a key. Raises LakeMirrorError."""
+Each = Callable[[Callable[["Cursor"], None], Iterable["Cursor"]], Iterable[None]]
+"""Like `map`: it may do several at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of keys up to `last`, with it: what the source has there, in order, and what each target has (size and
+    ETag by key). `end`: the stretch that was asked for is through. `failed`: targets that could not be listed."""
+
+    items: Sequence[Listed]
+    there: Mapping[int, Mapping[str, tuple[int, str]]]
+    last: str
+    end: bool
+    failed: Mapping[int, LakeMirrorError]
+
+
+@dataclass(slots=True)
+class Cursor:
+    """A listing, read on as far as somebody needs."""
+
+    read: Read
+    after: str
+    more: bool = True
+    held: list[Listed] = field(default_factory=list)
+    wanted: str = ""
+    found: dict[str, tuple[int, str]] = field(default_factory=dict)
+    error: LakeMirrorError | None = None
+
+    def page(self) -> list[Listed]:
+        """The next page. Raises RemoteFailure for one that is not in order: a merge of it would prove nothing."""
+        listing = self.read(self.after)
+        last = self.after
+        for item in listing.items:
+            if item.key <= last:
+                raise RemoteFailure(f"the store lists '{item.key[:200]}' after '{last[:200]}', which is out of order")
+            last = item.key
+        if listing.more and not listing.items:
+            raise RemoteFailure("the store says that there is more, and lists nothing")
+        self.after, self.more = last, listing.more
+        return list(listing.items)
+
+    def take(self) -> None:
+        """Moves what is listed up to `wanted`, with it, into `found`; or notes what kept it from being read."""
+        self.found = {}
+        try:
+            while self._takes_all() and self.more:
+                self.held = self.page()
+        except LakeMirrorError as error:
+            self.error = error
+
+    def _takes_all(self) -> bool:
+        """Takes of what is held; whether what is wanted may go on behind that."""
+        for at, item in enumerate(self.held):
+            if item.key > self.wanted:
+                self.held = self.held[at:]
+                return False
+            self.found[item.key] = item.size, item.etag
+        self.held = []
+        return self.after < self.wanted
+
+
+def windows(
+    source: Read, targets: Mapping[int, Read], after: str, high: str | None, each: Each = map
+) -> Iterator[Window]:
+    """The keys after one, up to another (None: to the end), a page of the source at a time. Raises what the source
+    raises; a target that can't be listed is left out from then on."""
+    ours, theirs = Cursor(source, after), {number: Cursor(read, after) for number, read in targets.items()}
+    failed: dict[int, LakeMirrorError] = {}
+    end = False
+    while not end:
+        items = ours.page()
+        inside = [item for item in items if high is None or item.key <= high]
+        end = len(inside) < len(items) or not ours.more or (high is not None and ours.after >= high)
+        last = (high if high is not None else ours.after) if end else ours.after
+        going = {number: cursor for number, cursor in theirs.items() if number not in failed}
+        for cursor in going.values():
+            cursor.wanted = inside[-1].key if inside else after
+        list(each(Cursor.take, going.values()))
+        failed |= {number: cursor.error for number, cursor in going.items() if cursor.error is not None}
+        there = {number: cursor.found for number, cursor in going.items() if cursor.error is None}
+        yield Window(inside, there, last, end, dict(failed))

@@ -1,0 +1,91 @@
+"""What came of a try to copy one object, and what a store's answer means for it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.bringing import Overwritten, Side, Unbrought
+from core.errors import (
+    Archived,
+    Denied,
+    Full,
+    Invalid,
+    LakeMirrorError,
+    NoBucket,
+    NotFound,
+    RemoteFailure,
+    Throttled,
+    Unauthenticated,
+    Unreachable,
+)
+from core.replicating.states import Code
+
+
+class Kind(StrEnum):
+    """What follows from a try. Done: it is at the target. Gone: the source has it no more. Late: not begun. Changed:
+    the source has another one by now. Retry: it may pass by itself. Silent: nobody answered. Refused: what concerns,
+    as a rule, all objects. Failed: this object alone. Skipped: it can't be copied as it is."""
+
+    DONE = "done"
+    GONE = "gone"
+    LATE = "late"
+    CHANGED = "changed"
+    RETRY = "retry"
+    SILENT = "silent"
+    REFUSED = "refused"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a try. `size` and `etag`: of the source's object, as it was copied or found equal; `sent`: bytes
+    were written; `pause`: how long a store wants to be left alone, in seconds."""
+
+    kind: Kind
+    code: Code = Code.NONE
+    message: str = ""
+    size: int = 0
+    etag: str = ""
+    sent: bool = False
+    pause: float = 0.0
+
+
+LATE = Outcome(Kind.LATE)
+
+_Meaning = tuple[type[LakeMirrorError], Kind, Code]
+_AT_SOURCE: Sequence[_Meaning] = (
+    (Overwritten, Kind.CHANGED, Code.SOURCE_CHANGED),
+    (NoBucket, Kind.REFUSED, Code.SOURCE_BUCKET_NOT_FOUND),
+    (NotFound, Kind.GONE, Code.NONE),
+    (Archived, Kind.SKIPPED, Code.SOURCE_ARCHIVED),
+    (Denied, Kind.REFUSED, Code.SOURCE_DENIED),
+    (Unauthenticated, Kind.REFUSED, Code.SOURCE_DENIED),
+    (Invalid, Kind.SKIPPED, Code.CUSTOMER_KEY),
+    (Unreachable, Kind.SILENT, Code.SOURCE_DOWN),
+    (Throttled, Kind.RETRY, Code.SOURCE_FAILED),
+    (RemoteFailure, Kind.RETRY, Code.SOURCE_FAILED),
+    (LakeMirrorError, Kind.FAILED, Code.SOURCE_REFUSED),
+)
+_AT_TARGET: Sequence[_Meaning] = (
+    (NotFound, Kind.REFUSED, Code.TARGET_BUCKET_NOT_FOUND),
+    (Denied, Kind.REFUSED, Code.TARGET_DENIED),
+    (Unauthenticated, Kind.REFUSED, Code.TARGET_DENIED),
+    (Full, Kind.REFUSED, Code.TARGET_FULL),
+    (Unreachable, Kind.SILENT, Code.TARGET_DOWN),
+    (Throttled, Kind.RETRY, Code.TARGET_THROTTLED),
+    (RemoteFailure, Kind.RETRY, Code.TARGET_FAILED),
+    (LakeMirrorError, Kind.FAILED, Code.TARGET_REFUSED),
+)
+
+
+def of_error(unbrought: Unbrought) -> Outcome:
+    """What a store's answer means. A write's 404 is of the bucket. A 400 to a plain GET or HEAD is how stores answer
+    for an object that is encrypted by a customer's key."""
+    meanings = _AT_SOURCE if unbrought.side is Side.SOURCE else _AT_TARGET
+    error = unbrought.error
+    kind, code = next((kind, code) for known, kind, code in meanings if isinstance(error, known))
+    pause = error.retry_after if isinstance(error, Throttled) else 0.0
+    return Outcome(kind, code, str(error), pause=pause)

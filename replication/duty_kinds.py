@@ -1,0 +1,67 @@
+"""What recurs for a rule: looks through its source, and copying to each target. Subjects are below zero: see
+transitions/duties.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from installations import services
+from jobs import kinds
+from jobs.kinds import DutyKind
+from jobs.lease import DutyOutcome, Lease
+from replication.transitions.duties import LINK, SCAN
+
+INTERVAL_SECONDS = 30.0
+"""So often a link is looked at of which nobody has woken the duty, and a rule whose next look is far."""
+
+
+def register() -> None:
+    """Make the duties known to the loops that all duties share."""
+    kinds.register(
+        DutyKind(SCAN, _scan, _interval, _rules, label="Replication scan"),
+        DutyKind(LINK, _copy, _interval, _links, label="Replication"),
+    )
+    services.register_user("replication rule", _by_region)
+
+
+def _interval() -> float:
+    return INTERVAL_SECONDS
+
+
+def _scan(lease: Lease) -> DutyOutcome:
+    from replication.engine import scan
+
+    return scan.advance(lease)
+
+
+def _copy(lease: Lease) -> DutyOutcome:
+    from replication.engine import link
+
+    return link.advance(lease)
+
+
+def _rules(regions: list[str]) -> list[int]:
+    """The subjects of the rules that these regions' deployment works for."""
+    from replication.models import Rule
+
+    return [-pk for pk in Rule.objects.filter(region__in=regions).values_list("pk", flat=True)]
+
+
+def _links(regions: list[str]) -> list[int]:
+    """The same of links: whoever serves the source's region does all of a rule."""
+    from replication.models import Link
+
+    return [-pk for pk in Link.objects.filter(rule__region__in=regions).values_list("pk", flat=True)]
+
+
+def _by_region() -> Mapping[str, int]:
+    """How many rules lead from, or to, each region."""
+    from replication.models import Link, Rule
+
+    found: dict[str, set[int]] = {}
+    for region, pk in (
+        *Rule.objects.order_by().values_list("region", "pk"),
+        *Link.objects.order_by().values_list("region", "rule_id"),
+    ):
+        found.setdefault(region, set()).add(pk)
+    return {region: len(rules) for region, rules in found.items()}

@@ -1,0 +1,156 @@
+"""One object of a link: is it at the target already, and if not, can it be brought there? No database."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
+
+from core.bringing import Side, Unbrought
+from core.errors import LakeMirrorError
+from core.exporting.deadline import Late
+from core.replicating.comparing import Alike, by_heads
+from core.replicating.eligible import fits
+from core.replicating.outcomes import LATE, Kind, Outcome, of_error
+from core.replicating.states import Code
+from core.types import ObjectInfo
+
+log = logging.getLogger("lakemirror.replication")
+
+MOST_CHANGES = 3
+"""So often in a row an object may be overwritten while it is read, before its turn is over."""
+
+
+class Head(Protocol):
+    """What HEAD told of an object."""
+
+    @property
+    def info(self) -> ObjectInfo: ...
+
+
+class Place(Protocol):
+    """What copying needs of a place; adapters/s3/place_reader.py."""
+
+    @property
+    def prefix(self) -> str: ...
+    def uri(self, key: str) -> str: ...
+    def head(self, key: str) -> Head | None: ...
+    def answers(self) -> None: ...
+
+
+class Brings(Protocol):
+    """What moves objects; adapters/s3/mover.py."""
+
+    def bring(self, source: str, uri: str, size: int, etag: str = "") -> ObjectInfo: ...
+
+
+class Wanted(NamedTuple):
+    """An object as the ledger has it: what the source had there when it was noted."""
+
+    key: str
+    size: int
+    etag: str
+
+
+@contextmanager
+def _asking(side: Side) -> Iterator[None]:
+    try:
+        yield
+    except LakeMirrorError as error:
+        raise Unbrought(side, error) from error
+
+
+class Copying:
+    """Brings objects from one place to another. Safe to use from several threads.
+
+    `stopped` says that nothing more may begin. What is there already, as the source has it, is never written again.
+    """
+
+    def __init__(
+        self, source: Place, target: Place, mover: Brings, proof_key: str, stopped: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._source, self._target, self._mover = source, target, mover
+        self._proof_key, self._stopped = proof_key, stopped
+        self._source_answers = False
+
+    def copy(self, wanted: Wanted) -> Outcome:
+        """Have one object at the target as the source has it now. Raises nothing: all that happens is an outcome."""
+        if not fits(self._target.prefix, wanted.key):
+            return Outcome(Kind.SKIPPED, Code.KEY_TOO_LONG, "the key would have more than 1,024 bytes at the target")
+        outcome = LATE
+        for _ in range(MOST_CHANGES):
+            if self._stopped():
+                return LATE
+            outcome = self._tried(wanted)
+            if outcome.kind is not Kind.CHANGED:
+                return outcome
+            wanted = Wanted(wanted.key, -1, "")
+        return outcome
+
+    def _tried(self, wanted: Wanted) -> Outcome:
+        try:
+            return self._once(wanted)
+        except Late:
+            return LATE
+        except Unbrought as unbrought:
+            outcome = of_error(unbrought)
+            return self._gone_for_sure() if outcome.kind is Kind.GONE else outcome
+        except Exception:
+            log.exception("an object could not be copied for a reason that is our own fault")
+            return Outcome(Kind.RETRY, Code.INTERNAL, "internal error: see the log of the worker")
+
+    def _gone_for_sure(self) -> Outcome:
+        try:
+            return self._gone()
+        except Unbrought as unbrought:
+            return of_error(unbrought)
+
+    def _gone(self) -> Outcome:
+        """The source has it no more. The answer to HEAD does not say whether the bucket is there: once, that is asked.
+        Raises Unbrought."""
+        if not self._source_answers:
+            with _asking(Side.SOURCE):
+                self._source.answers()
+            self._source_answers = True
+        return Outcome(Kind.GONE)
+
+    def _once(self, wanted: Wanted) -> Outcome:
+        """`wanted` without a size or an ETag: only the source knows what it has."""
+        with _asking(Side.DESTINATION):
+            there = self._target.head(wanted.key)
+        found = there.info if there is not None else None
+        if not (wanted.etag and wanted.size >= 0):
+            return self._as_it_is_now(wanted.key, found)
+        if found is not None and found.size == wanted.size:
+            if found.etag == wanted.etag:
+                return Outcome(Kind.DONE, size=found.size, etag=wanted.etag)
+            return self._as_it_is_now(wanted.key, found)
+        return self._bring(wanted)
+
+    def _as_it_is_now(self, key: str, found: ObjectInfo | None) -> Outcome:
+        with _asking(Side.SOURCE):
+            seen = self._source.head(key)
+        if seen is None:
+            return self._gone()
+        own = seen.info
+        if by_heads(own, found, self._target.uri(key), self._proof_key) is Alike.EQUAL:
+            return Outcome(Kind.DONE, size=own.size, etag=own.etag)
+        return self._bring(Wanted(key, own.size, own.etag))
+
+    def _bring(self, wanted: Wanted) -> Outcome:
+        uri = self._target.uri(wanted.key)
+        brought = self._mover.bring(self._source.uri(wanted.key), uri, wanted.size, wanted.etag)
+        done = Outcome(Kind.DONE, size=brought.size, etag=wanted.etag, sent=True)
+        if brought.etag == wanted.etag and brought.size == wanted.size:
+            return done
+        with _asking(Side.SOURCE):
+            seen = self._source.head(wanted.key)
+        if seen is None:
+            return self._gone()
+        if seen.info.etag != wanted.etag:
+            return Outcome(Kind.CHANGED, Code.SOURCE_CHANGED, "the source has another object there by now")
+        if by_heads(seen.info, brought, uri, self._proof_key) is Alike.EQUAL:
+            return done
+        text = f"copied, but the target gave it the ETag {brought.etag}, which does not tell it to be {wanted.etag}"
+        return Outcome(Kind.FAILED, Code.PARTS_DIFFER, text, brought.size, wanted.etag, sent=True)

@@ -1,0 +1,154 @@
+"""The duty of a link: whether its target can be reached, and a round of copying."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+
+from core.bringing import Side, Unbrought
+from core.errors import LakeMirrorError
+from core.replicating.health import Standing, after, answered
+from core.replicating.outcomes import Kind, Outcome, of_error
+from core.replicating.retries import PROBE_BLOCKED
+from core.replicating.states import Code, Health
+from core.text.phrases import count
+from db import clock
+from deployment.wiring import replication_jobs
+from jobs.lease import DutyOutcome, Lease
+from jobs.models import Duty
+from replication.engine import settling
+from replication.engine.copying import Copying
+from replication.engine.round import ROUND_SECONDS, Round, Sent, seconds_of_writes
+from replication.models import Link, OpenObject
+from replication.transitions import duties, ledger, shards
+
+SILENT_SECONDS = 2.0
+"""So soon a link is tried again whose target did not answer, for it may be down."""
+
+
+def advance(lease: Lease) -> DutyOutcome:
+    """One round for one link."""
+    link = Link.objects.select_related("rule").filter(pk=-lease.duty.subject).first()
+    if link is None:
+        Duty.objects.filter(pk=lease.duty.pk).delete()
+        return DutyOutcome("deleted")
+    if link.rule.deleting:
+        return DutyOutcome("being deleted")
+    if link.paused or link.rule.paused:
+        return DutyOutcome("paused")
+    if (seconds_left := seconds_of_writes(link)) > 0:
+        return DutyOutcome("waiting for the last writes of a lost worker", seconds_left)
+    standing = settling.standing_of(link)
+    now = clock.now()
+    if not standing.may_try(now):
+        assert standing.probe_at is not None
+        return DutyOutcome(f"{standing.state}: {standing.message}", (standing.probe_at - now).total_seconds())
+    with lease.keep_alive():
+        return _work(link, lease, standing)
+
+
+def _work(link: Link, lease: Lease, standing: Standing) -> DutyOutcome:
+    if standing.state is Health.DOWN or not OpenObject.objects.filter(link=link.pk).due(clock.now()).exists():
+        standing = _probe(link, lease, standing)
+        if standing.state is Health.DOWN:
+            return _resting(standing)
+    try:
+        done = _round(link, standing, lease)
+    except LakeMirrorError as error:  # no store was asked: a region is not configured
+        at = clock.now() + timedelta(seconds=PROBE_BLOCKED)
+        since = standing.since if standing.state is Health.BLOCKED else clock.now()
+        blocked = Standing(Health.BLOCKED, since, Code.NOT_CONFIGURED, str(error), at)
+        return _resting(_note(link, lease, standing, blocked))
+    began = time.monotonic()
+    standing = done.run()
+    _keep_pace(link, done.sent, time.monotonic() - began)
+    if standing.state is Health.BLOCKED and not done.sent.tried:  # nothing waits, so nothing is refused
+        standing = _note(link, lease, standing, after(standing, Outcome(Kind.DONE), clock.now()))
+    _look_at_what_overflowed(link)
+    return _told(link, standing, done.sent)
+
+
+def _round(link: Link, standing: Standing, lease: Lease) -> Round:
+    """Of one object, where the link is blocked. Raises Invalid or Unreadable for a region that is not configured, or
+    not so that we could ask."""
+    rule = link.rule
+    source = replication_jobs.place_of(rule.region, rule.uri, link.workers)
+    target = replication_jobs.place_of(link.region, link.uri, link.workers)
+    mover = replication_jobs.mover_between(
+        (rule.region, rule.uri),
+        (link.region, link.uri),
+        workers=link.workers,
+        seconds=ROUND_SECONDS,
+        bytes_per_second=float(link.bytes_per_second or 0),
+        objects_per_second=float(link.objects_per_second or 0),
+    )
+    copying = Copying(source, target, mover, replication_jobs.proof_key(), lambda: made.over)
+    made = Round(link, lease, mover, copying, standing, most=1 if standing.state is Health.BLOCKED else None)
+    return made
+
+
+# --- health -----------------------------------------------------------------------------------------------------------
+
+
+def _probe(link: Link, lease: Lease, standing: Standing) -> Standing:
+    """Do both ends answer?"""
+    outcome: Outcome | None = None
+    sides = ((Side.SOURCE, link.rule.region, link.rule.uri), (Side.DESTINATION, link.region, link.uri))
+    for side, region, uri in sides:
+        try:
+            replication_jobs.quick_place_of(region, uri).answers()
+        except LakeMirrorError as error:
+            outcome = of_error(Unbrought(side, error))
+            if outcome.kind is Kind.SILENT:
+                break
+    now = clock.now()
+    changed = answered(standing, now) if outcome is None else after(standing, outcome, now)
+    return _note(link, lease, standing, changed)
+
+
+def _note(link: Link, lease: Lease, before: Standing, standing: Standing) -> Standing:
+    with lease.transaction():
+        if (held := ledger.hold(link.pk)) is not None:
+            settling.note_standing(held, before, standing, clock.now())
+    return standing
+
+
+def _resting(standing: Standing) -> DutyOutcome:
+    assert standing.probe_at is not None
+    pause = max(0.0, (standing.probe_at - clock.now()).total_seconds())
+    return DutyOutcome(f"{standing.state}: {standing.message}", pause, whole=False)
+
+
+# --- what follows -----------------------------------------------------------------------------------------------------
+
+
+def _keep_pace(link: Link, sent: Sent, seconds: float) -> None:
+    if not sent.objects:
+        return
+    pace = {"pace_objects": sent.objects / max(seconds, 0.001), "pace_bytes": sent.bytes / max(seconds, 0.001)}
+    Link.objects.filter(pk=link.pk).update(**pace)
+
+
+def _look_at_what_overflowed(link: Link) -> None:
+    """Once half of the rows are gone there is room for what was only marked as lacking."""
+    overflowed = Link.objects.filter(pk=link.pk, overflowed=True).exists()
+    if overflowed and ledger.open_number(link.pk) <= ledger.MOST_OPEN // 2:
+        Link.objects.filter(pk=link.pk).update(overflowed=False)
+        shards.look_at_dirty_ones(link.rule_id, clock.now())
+        duties.wake_scan(link.rule_id)
+
+
+def _told(link: Link, standing: Standing, sent: Sent) -> DutyOutcome:
+    if standing.state is not Health.UP:
+        return _resting(standing)
+    if standing.tally.silences:
+        return DutyOutcome("the target or the source did not answer", SILENT_SECONDS)
+    due_at = OpenObject.objects.filter(link=link.pk).order_by("next_try").values_list("next_try", flat=True).first()
+    summary = f"{count(sent.objects, 'object')} copied" if sent.tried else "nothing to copy"
+    return DutyOutcome(summary, _seconds_until(due_at))
+
+
+def _seconds_until(at: datetime | None) -> float | None:
+    if at is None:
+        return None
+    return max(0.0, (at - clock.now()) / timedelta(seconds=1))

@@ -1,0 +1,161 @@
+"""What the targets of a rule have of keys that the source has: what lacks is noted for each link."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from adapters.s3.place_reader import time_of
+from core.errors import LakeMirrorError
+from core.replicating.comparing import Alike, by_heads, by_listing
+from core.replicating.eligible import in_time, is_copied
+from core.replicating.merging import Listed, Window
+from core.replicating.states import Health
+from db import clock
+from deployment.wiring import replication_jobs
+from replication.models import Link, Rule
+from replication.transitions import ledger, shards
+from replication.transitions.ledger import Lack
+
+THREADS = 16
+Lacks = Mapping[int, Sequence[Lack]]
+"""What lacks, by the link's key."""
+
+
+@dataclass
+class Looker:
+    """Reads the source of a rule and its targets, for one round. Close it."""
+
+    rule: Rule
+    links: Sequence[Link]
+    source: Any = None
+    places: dict[int, Any] = field(default_factory=dict)
+    """Of the links that can be asked."""
+
+    def __post_init__(self) -> None:
+        self.source = replication_jobs.place_of(self.rule.region, self.rule.uri, THREADS)
+        self.pool = ThreadPoolExecutor(THREADS)
+        self._proof_key = replication_jobs.proof_key()
+        for link in self.links:
+            if link.health != Health.DOWN:
+                self._open(link)
+
+    def _open(self, link: Link) -> None:
+        try:
+            self.places[link.pk] = replication_jobs.place_of(link.region, link.uri, THREADS)
+        except LakeMirrorError:
+            return  # its region is not configured: its own duty tells
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self.pool.shutdown(cancel_futures=True)
+
+    @property
+    def unasked(self) -> set[int]:
+        """Links of which nobody knows what their targets have."""
+        return {link.pk for link in self.links} - self.places.keys()
+
+    def wants(self, item: Listed) -> bool:
+        """Whether the rule copies such an object of the source."""
+        if not is_copied(item.key):
+            return False
+        rule = self.rule
+        return (rule.existing and rule.new) or in_time(
+            time_of(item.modified), rule.created_at, existing=rule.existing, new=rule.new
+        )
+
+    # --- of a window --------------------------------------------------------------------------------------------------
+
+    def lacking(self, window: Window) -> Lacks:
+        """What the targets lack of a window, by link: where the listings leave it open, by HEAD of both."""
+        items = [item for item in window.items if self.wants(item)]
+        lacks: dict[int, list[Lack]] = {}
+        for link_id, there in window.there.items():
+            judged = [(item, by_listing(item.size, item.etag, there.get(item.key))) for item in items]
+            doubted = [item for item, alike in judged if alike is Alike.DOUBT]
+            lacking = self._lacking_at(link_id, doubted)
+            lacks[link_id] = [_lack(item) for item, alike in judged if alike is Alike.DIFFERENT or item in lacking]
+        return lacks
+
+    def _lacking_at(self, link_id: int, items: Sequence[Listed]) -> set[Listed]:
+        return {
+            item
+            for item, lacks in zip(items, self.pool.map(partial(self._lacks, link_id), items), strict=True)
+            if lacks
+        }
+
+    def _lacks(self, link_id: int, item: Listed) -> bool:
+        """By HEAD of both; what can't be told now is for the link to find out."""
+        if item.size < 0:
+            return True
+        place = self.places[link_id]
+        try:
+            source, there = self.source.head(item.key), place.head(item.key)
+        except LakeMirrorError:
+            return True
+        if source is None:
+            return False
+        found = None if there is None else there.info
+        return by_heads(source.info, found, place.uri(item.key), self._proof_key) is not Alike.EQUAL
+
+    # --- of keys that somebody named ----------------------------------------------------------------------------------
+
+    def lacking_of(self, keys: Sequence[str]) -> Lacks:
+        """What the targets lack of these keys. Raises what the source answers for one of them."""
+        found = dict(zip(keys, self.pool.map(self._listed, keys), strict=True))
+        items = [item for item in found.values() if item is not None and self.wants(item)]
+        lacks: dict[int, list[Lack]] = defaultdict(list)
+        for link in self.links:
+            if link.pk in self.places:
+                lacking = self._lacking_at(link.pk, items)
+                lacks[link.pk] = [_lack(item) for item in items if item in lacking]
+            else:
+                lacks[link.pk] = [_lack(item) for item in items]
+        return lacks
+
+    def _listed(self, key: str) -> Listed | None:
+        """An object of the source as a listing would have it; None where there is none. One that can't be asked about,
+        alone, has no ETag here: its links find out why."""
+        if not is_copied(key):
+            return None
+        try:
+            seen = self.source.head(key)
+        except LakeMirrorError as error:
+            if error.retryable:
+                raise
+            return Listed(key, -1, "")
+        if seen is None:
+            return None
+        modified = seen.modified.isoformat() if seen.modified is not None else ""
+        return Listed(key, seen.info.size, seen.info.etag, modified)
+
+
+def _lack(item: Listed) -> Lack:
+    return Lack(item.key.encode(), item.size, item.etag)
+
+
+def note(rule: Rule, lacks: Lacks) -> set[int]:
+    """Note what lacks, and what there is no room for as dirty; gives the links that have something to do. Inside of a
+    transaction of the rule's look."""
+    now, noted = clock.now(), set[int]()
+    for link_id in sorted(link_id for link_id, some in lacks.items() if some):
+        link = ledger.hold(link_id)
+        if link is None:
+            continue
+        left_over = ledger.note(link, lacks[link_id], now)
+        if len(left_over) < len(lacks[link_id]):
+            noted.add(link_id)
+        if left_over:
+            shards.mark_dirty(rule.pk, left_over)
+    return noted
+
+
+def note_unlisted(failed: Mapping[int, LakeMirrorError], listed: Iterable[int]) -> None:
+    """Why targets could not be listed; of those that could be, nothing. Inside of the same transaction."""
+    for link_id, error in failed.items():
+        Link.objects.filter(pk=link_id).update(listing_error=str(error))
+    Link.objects.filter(pk__in=listed).exclude(listing_error="").update(listing_error="")

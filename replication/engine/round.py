@@ -1,0 +1,176 @@
+"""A round of a link: so many of its open objects as there is time for are brought to the target, by several threads.
+
+The threads know no database. The main one hands rows out, takes what became of them, writes that down every second and
+asks as often whether somebody has paused the link or changed its limits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from core.replicating.health import Standing
+from core.replicating.states import Health
+from db import clock
+from jobs.lease import Lease
+from replication.engine import settling
+from replication.engine.copying import Copying, Wanted
+from replication.engine.settling import Ended
+from replication.models import Link, OpenObject
+from spark_jobs.check.lanes import Lanes
+from spark_jobs.check.progress import LARGE, lane_of
+
+ROUND_SECONDS = 20.0
+"""So long objects are begun; then other links have their turn."""
+SETTLE_SECONDS = 1.0
+TOLD_SECONDS = 2.0
+"""So often limits and pauses are read."""
+CLAIMED = 500
+"""So many rows are handed out at a time; more follow once half of them have ended."""
+MARGIN_SECONDS = 75.0
+"""Longer than one request to a store can take, and clocks of machines differ: who takes over waits so long."""
+
+
+@dataclass(slots=True)
+class Sent:
+    """What a round has brought."""
+
+    objects: int = 0
+    bytes: int = 0
+    tried: int = 0
+    waits: bool = False
+    """There was more than it had time for."""
+
+
+@dataclass
+class Round:
+    """Brings what is due of a link. `most`: so many rows at most, for a probe say."""
+
+    link: Link
+    lease: Lease
+    mover: Any
+    copying: Copying
+    standing: Standing
+    most: int | None = None
+    seconds: float = ROUND_SECONDS
+    stopped: bool = False
+    sent: Sent = field(default_factory=Sent)
+    _in_hand: dict[int, OpenObject] = field(default_factory=dict)
+    _ended: SimpleQueue[Ended] = field(default_factory=SimpleQueue)
+    _began: float = field(default_factory=time.monotonic)
+    _told_at: float = 0.0
+    _claimed: int = 0
+    _writes_until: datetime | None = None
+    _dry: bool = False
+
+    def run(self) -> Standing:
+        """Go on until nothing is due, or the time is up; gives how the link stands then. Raises Fenced."""
+        self._told_at = self._began
+        lanes = Lanes(self.link.workers)
+        try:
+            with self._writing():
+                self._hand_out(lanes)
+                while self._in_hand:
+                    self._settle(self._gathered())
+                    self._look()
+                    self._hand_out(lanes)
+        finally:
+            self.stop()
+            lanes.close()
+            self.mover.close()
+        return self.standing
+
+    def stop(self) -> None:
+        """Nothing more begins; what is under way ends where its next request would begin."""
+        self.stopped = True
+        self.mover.stop()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more may begin."""
+        return self.stopped or time.monotonic() - self._began >= self.seconds
+
+    def _hand_out(self, lanes: Lanes) -> None:
+        if self._dry or self.over or len(self._in_hand) > CLAIMED // 2:
+            return
+        room = CLAIMED - len(self._in_hand)
+        if self.most is not None:
+            room = min(room, self.most - self._claimed)
+        due = OpenObject.objects.filter(link=self.link.pk).due(clock.now())[: room + len(self._in_hand)]
+        rows = [row for row in due if row.pk not in self._in_hand][:room] if room > 0 else []
+        self._dry = len(rows) < room or room <= 0
+        self._claimed += len(rows)
+        for row in rows:
+            self._in_hand[row.pk] = row
+            self._start(lanes, row)
+
+    def _start(self, lanes: Lanes, row: OpenObject) -> None:
+        wanted = Wanted(row.name, row.size, row.etag)
+
+        def copy() -> None:
+            self._ended.put(Ended(row, self.copying.copy(wanted)))
+
+        lanes.submit(copy, large=lane_of(max(0, row.size)) == LARGE)
+
+    def _gathered(self) -> list[Ended]:
+        """What ends within the next second, at least one unless nothing does."""
+        gathered: list[Ended] = []
+        until = time.monotonic() + SETTLE_SECONDS
+        while len(gathered) < min(CLAIMED, len(self._in_hand)) and (left := until - time.monotonic()) > 0:
+            try:
+                gathered.append(self._ended.get(timeout=left))
+            except Empty:
+                break
+        return gathered
+
+    def _settle(self, ended: list[Ended]) -> None:
+        if not ended:
+            return
+        self.standing = settling.settle(self.link.pk, self.lease, ended, self.standing)
+        for one in ended:
+            del self._in_hand[one.row.pk]
+            self.sent.tried += 1
+            self.sent.objects += one.outcome.sent
+            self.sent.bytes += one.outcome.size if one.outcome.sent else 0
+        if self.standing.state is not Health.UP and not self.stopped:
+            self.stop()
+
+    def _look(self) -> None:
+        """What somebody changed holds for what is under way."""
+        if time.monotonic() - self._told_at < TOLD_SECONDS:
+            return
+        self._told_at = time.monotonic()
+        self.lease.renew()
+        now = Link.objects.filter(pk=self.link.pk).select_related("rule").first()
+        if now is None or now.paused or now.rule.paused or now.rule.deleting:
+            self.stop()
+            return
+        self.mover.pace(float(now.bytes_per_second or 0), float(now.objects_per_second or 0))
+        if self.over:
+            self._note_writes(clock.now() + timedelta(seconds=MARGIN_SECONDS))
+
+    # --- until when there may be writes -------------------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Until when there may be writes stands in the database meanwhile: so no worker that is gone puts an old object
+        over a newer one that somebody else has written since."""
+        now = clock.now()
+        with self.lease.transaction():
+            self._note_writes(now + timedelta(seconds=self.seconds + MARGIN_SECONDS))
+        yield
+        Link.objects.filter(pk=self.link.pk, writes_until=self._writes_until).update(writes_until=None)
+
+    def _note_writes(self, until: datetime) -> None:
+        Link.objects.filter(pk=self.link.pk).update(writes_until=until)
+        self._writes_until = until
+
+
+def seconds_of_writes(link: Link) -> float:
+    """How long a worker that is gone may still write there."""
+    return 0.0 if link.writes_until is None else max(0.0, (link.writes_until - clock.now()).total_seconds())

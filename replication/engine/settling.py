@@ -1,0 +1,125 @@
+"""What became of objects that were tried, written into the ledger with how the link stands."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db.models import F, Q
+
+from core.replicating import retries
+from core.replicating.health import Standing, Tally, after
+from core.replicating.outcomes import Kind, Outcome
+from core.replicating.states import Health, OpenStatus
+from db import clock
+from jobs.lease import Lease
+from replication.models import Link, OpenObject
+from replication.transitions import duties, ledger, shards
+
+DETAIL_LENGTH = 1000
+
+
+class Ended(NamedTuple):
+    """A row and what came of it."""
+
+    row: OpenObject
+    outcome: Outcome
+
+
+def standing_of(link: Link) -> Standing:
+    """How a link stands, by its columns."""
+    return Standing(
+        Health(link.health),
+        link.health_since,
+        link.health_code,
+        link.health_message,
+        link.probe_at,
+        link.probes,
+        Tally.of_json(link.tally),
+    )
+
+
+def columns_of(standing: Standing) -> dict[str, Any]:
+    """The columns that say so."""
+    return {
+        "health": standing.state.value,
+        "health_since": standing.since,
+        "health_code": str(standing.code),
+        "health_message": standing.message[:DETAIL_LENGTH],
+        "probe_at": standing.probe_at,
+        "probes": standing.probes,
+        "tally": standing.tally.as_json(),
+    }
+
+
+def settle(link_id: int, lease: Lease, ended: Sequence[Ended], standing: Standing) -> Standing:
+    """Write down what was tried, of all of it or of nothing; gives how the link stands then. Raises Fenced."""
+    now = clock.now()
+    before = standing
+    for one in ended:
+        standing = after(standing, one.outcome, now)
+    with lease.transaction():
+        link = ledger.hold(link_id)
+        if link is None:
+            return standing
+        ledger.settle(link, [_tried(one, standing, now) for one in ended if one.outcome.kind is not Kind.LATE])
+        _count(link, ended, standing, now)
+        note_standing(link, before, standing, now)
+    return standing
+
+
+def note_standing(link: Link, before: Standing, standing: Standing, now: datetime) -> None:
+    """Keep how it stands, with what follows for its rows. Inside of a transaction that holds the link."""
+    if standing == before:
+        return
+    Link.objects.filter(pk=link.pk).update(**columns_of(standing))
+    if standing.state is Health.BLOCKED and before.state is not Health.BLOCKED:
+        ledger.retry(link, Q(status=OpenStatus.FAILED.value, code=str(standing.code)), now)
+    if standing.state is Health.UP and before.state is not Health.UP:
+        ledger.due_now(link, now)
+        if shards.look_at_dirty_ones(link.rule_id, now):
+            duties.wake_scan(link.rule_id)
+
+
+def _count(link: Link, ended: Sequence[Ended], standing: Standing, now: datetime) -> None:
+    sent = [one.outcome for one in ended if one.outcome.sent]
+    failed = sum(one.outcome.kind in (Kind.RETRY, Kind.FAILED, Kind.REFUSED, Kind.SILENT) for one in ended)
+    changes: dict[str, Any] = {"retries": F("retries") + failed} if failed else {}
+    if sent:
+        size = sum(outcome.size for outcome in sent)
+        changes |= {
+            "sent_objects": F("sent_objects") + len(sent),
+            "sent_bytes": F("sent_bytes") + size,
+            "sent_at": now,
+        }
+    if changes:
+        Link.objects.filter(pk=link.pk).update(**changes)
+
+
+def _tried(one: Ended, standing: Standing, now: datetime) -> ledger.Tried:
+    row, outcome = one
+    becomes = None if outcome.kind in (Kind.DONE, Kind.GONE) else _becomes(row, outcome, standing, now)
+    return ledger.Tried(row.pk, (row.size, row.etag), outcome.etag, becomes)
+
+
+def _becomes(row: OpenObject, outcome: Outcome, standing: Standing, now: datetime) -> Mapping[str, Any]:
+    """What a row is after a try that did not bring the object. Where the link as a whole is at fault none counts."""
+    told = {"code": str(outcome.code), "detail": outcome.message[:DETAIL_LENGTH]}
+    if _is_links(outcome, standing):
+        return {**told, "status": OpenStatus.PENDING.value, "next_try": now}
+    if outcome.kind is Kind.CHANGED:
+        return {**told, "status": OpenStatus.PENDING.value, "next_try": now + timedelta(seconds=1)}
+    attempts = row.attempts + 1
+    if outcome.kind in (Kind.RETRY, Kind.SILENT):
+        pause, status = retries.pause_after(attempts, random.random(), outcome.pause), OpenStatus.PENDING
+    else:
+        skipped = outcome.kind is Kind.SKIPPED
+        pause, status = retries.DAILY, OpenStatus.SKIPPED if skipped else OpenStatus.FAILED
+    return {**told, "status": status.value, "attempts": attempts, "next_try": now + timedelta(seconds=pause)}
+
+
+def _is_links(outcome: Outcome, standing: Standing) -> bool:
+    down = standing.state is Health.DOWN and outcome.kind is Kind.SILENT
+    return down or (standing.state is Health.BLOCKED and outcome.kind is Kind.REFUSED)

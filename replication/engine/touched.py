@@ -1,0 +1,37 @@
+"""Keys that somebody named: each is looked at, at the source and at every target, before the look through all goes on.
+
+A key, not an event: what an event said, how often and in which order, does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from db.chunks import chunks
+from jobs.lease import Lease
+from replication.engine import looking
+from replication.engine.looking import Looker
+from replication.models import Rule, Touched
+from replication.transitions import duties
+
+AT_ONCE = 400
+
+
+def look(rule: Rule, looker: Looker, lease: Lease, over: Callable[[], bool]) -> None:
+    """Look at the keys until there are none, or the time is up. Raises what the source answers."""
+    while not over():
+        rows = list(Touched.objects.filter(rule=rule.pk).order_by("pk")[:AT_ONCE])
+        if not rows:
+            return
+        lacks = looker.lacking_of([bytes(row.key).decode() for row in rows])
+        with lease.transaction():
+            duties.wake_links(looking.note(rule, lacks))
+            _forget(rows)
+
+
+def _forget(rows: Sequence[Touched]) -> None:
+    """But for those that were named again meanwhile."""
+    at = {row.pk: row.at for row in rows}
+    for some in chunks(rows):
+        now = Touched.objects.filter(pk__in=[row.pk for row in some]).values_list("pk", "at")
+        Touched.objects.filter(pk__in=[pk for pk, named in now if named == at[pk]]).delete()

@@ -1,0 +1,183 @@
+"""The ledger: what is noted as lacking at a link's target, and what became of it. Counts change with the rows.
+
+Whoever changes rows of a link holds the link's own row until the transaction ends: so counts are right, and no two ever
+wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Count, F, Q, Sum
+
+from core.replicating.states import OpenStatus
+from db.chunks import chunks
+from replication.models import Link, OpenCount, OpenObject
+
+MOST_OPEN = 1_000_000
+"""So many rows a link has at most; what lacks beyond that makes its stretch of keys dirty."""
+ROWS_AT_ONCE = 400
+"""So many fit into one statement on every database."""
+
+PENDING = OpenStatus.PENDING.value
+Moved = Mapping[tuple[str, str], tuple[int, int]]
+"""By status and code: by how many rows and bytes a count changes."""
+
+
+class Lack(NamedTuple):
+    """An object of the source that its target lacks, or has otherwise."""
+
+    key: bytes
+    size: int
+    etag: str
+
+
+class _Tally:
+    """Changes of counts, gathered."""
+
+    def __init__(self) -> None:
+        self._numbers, self._bytes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+
+    def add(self, status: str, code: str, size: int, number: int = 1) -> None:
+        self._numbers[status, code] += number
+        self._bytes[status, code] += size
+
+    def take(self, status: str, code: str, size: int, number: int = 1) -> None:
+        self.add(status, code, -size, -number)
+
+    def save(self, link_id: int) -> None:
+        for (status, code), number in sorted(self._numbers.items()):
+            size = self._bytes[status, code]
+            if not (number or size):
+                continue
+            of = {"link_id": link_id, "status": status, "code": code}
+            changed = OpenCount.objects.filter(**of).update(number=F("number") + number, bytes=F("bytes") + size)
+            if not changed:
+                OpenCount.objects.create(**of, number=number, bytes=size)
+
+
+def hold(link_id: int) -> Link | None:
+    """The link, which nobody else changes before the transaction ends; None once it is gone."""
+    return Link.objects.select_for_update().filter(pk=link_id).first()
+
+
+def open_number(link_id: int) -> int:
+    """How many rows it has, by its counts."""
+    return OpenCount.objects.filter(link=link_id).order_by().aggregate(n=Sum("number"))["n"] or 0
+
+
+def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
+    """Note what lacks; gives the keys for which there is no room. Inside of a transaction that holds the link.
+
+    What is noted already stays as it is, unless the source has another object there by now: that one is due at once.
+    """
+    known: dict[bytes, OpenObject] = {}
+    for some in chunks(lacks, ROWS_AT_ONCE):
+        rows = OpenObject.objects.filter(link=link.pk, key__in=[lack.key for lack in some])
+        known |= {bytes(row.key): row for row in rows}
+    tally = _Tally()
+    changed = [row for lack in lacks if (row := known.get(lack.key)) is not None and _renew(row, lack, now, tally)]
+    new = list({lack.key: lack for lack in lacks if lack.key not in known}.values())
+    room = max(0, MOST_OPEN - open_number(link.pk)) if new else 0
+    for lack in new[:room]:
+        tally.add(PENDING, "", lack.size)
+    made = [
+        OpenObject(link_id=link.pk, key=lack.key, size=lack.size, etag=lack.etag, since=now, next_try=now)
+        for lack in new[:room]
+    ]
+    OpenObject.objects.bulk_create(made, batch_size=ROWS_AT_ONCE)
+    fields = ["size", "etag", "next_try", "attempts", "status", "code", "detail"]
+    OpenObject.objects.bulk_update(changed, fields, batch_size=100)
+    tally.save(link.pk)
+    _keep_oldest(link)
+    if len(new) > room and not link.overflowed:
+        Link.objects.filter(pk=link.pk).update(overflowed=True)
+    return [lack.key for lack in new[room:]]
+
+
+def _renew(row: OpenObject, lack: Lack, now: datetime, tally: _Tally) -> bool:
+    if (row.size, row.etag) == (lack.size, lack.etag):
+        return False
+    tally.take(row.status, row.code, row.size)
+    tally.add(PENDING, "", lack.size)
+    row.size, row.etag, row.next_try, row.attempts = lack.size, lack.etag, now, 0
+    row.status, row.code, row.detail = PENDING, "", ""
+    return True
+
+
+def _keep_oldest(link: Link) -> None:
+    pending = OpenObject.objects.filter(link=link.pk, status=PENDING).order_by("since")
+    oldest = pending.values_list("since", flat=True).first()
+    if oldest != link.oldest_at:
+        Link.objects.filter(pk=link.pk).update(oldest_at=oldest)
+        link.oldest_at = oldest
+
+
+class Tried(NamedTuple):
+    """A row as it was claimed, and what it shall be: None, it goes. `etag`: of what was copied, or found equal."""
+
+    pk: int
+    claimed: tuple[int, str]
+    etag: str
+    becomes: Mapping[str, Any] | None
+
+
+def settle(link: Link, tried: Sequence[Tried]) -> int:
+    """Write down what became of rows; gives how many went. Inside of a transaction that holds the link.
+
+    One that was noted anew meanwhile, for the source has another object by now, stays as it was noted.
+    """
+    tally, going, changed = _Tally(), list[int](), list[OpenObject]()
+    by_pk = {one.pk: one for one in tried}
+    for some in chunks(list(by_pk), ROWS_AT_ONCE):
+        for row in OpenObject.objects.filter(link=link.pk, pk__in=some):
+            one = by_pk[row.pk]
+            same = (row.size, row.etag) == one.claimed
+            if one.becomes is None and (same or row.etag == one.etag):
+                going.append(row.pk)
+                tally.take(row.status, row.code, row.size)
+            elif one.becomes is not None and same:
+                tally.take(row.status, row.code, row.size)
+                for name, value in one.becomes.items():
+                    setattr(row, name, value)
+                tally.add(row.status, row.code, row.size)
+                changed.append(row)
+    for some in chunks(going, ROWS_AT_ONCE):
+        OpenObject.objects.filter(pk__in=some).delete()
+    fields = ["size", "etag", "next_try", "attempts", "status", "code", "detail"]
+    OpenObject.objects.bulk_update(changed, fields, batch_size=100)
+    tally.save(link.pk)
+    _keep_oldest(link)
+    return len(going)
+
+
+def retry(link: Link, which: Q, now: datetime) -> int:
+    """Have these rows tried at once, as if they never had been; gives how many. Inside of a transaction that holds the
+    link. However many there are, each kind of them is one statement."""
+    rows = OpenObject.objects.filter(which, link=link.pk)
+    kinds = rows.order_by().values("status", "code").annotate(n=Count("pk"), b=Sum("size"))
+    found, tally = list(kinds), _Tally()
+    for kind in found:
+        tally.take(kind["status"], kind["code"], kind["b"], kind["n"])
+        tally.add(PENDING, "", kind["b"], kind["n"])
+    rows.update(status=PENDING, code="", detail="", attempts=0, next_try=now)
+    tally.save(link.pk)
+    _keep_oldest(link)
+    return sum(kind["n"] for kind in found)
+
+
+def due_now(link: Link, now: datetime) -> None:
+    """What waits for its next try need not, for what failed was the link."""
+    OpenObject.objects.filter(link=link.pk, status=PENDING, next_try__gt=now).update(next_try=now)
+
+
+def real_counts(link_id: int) -> Mapping[tuple[str, str], tuple[int, int]]:
+    """What the counts should be, by the rows: reads all of them, for tests and repairs."""
+    sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for status, code, size in OpenObject.objects.filter(link=link_id).values_list("status", "code", "size"):
+        sums[status, code][0] += 1
+        sums[status, code][1] += size
+    return {key: (number, size) for key, (number, size) in sums.items()}

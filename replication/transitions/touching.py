@@ -1,0 +1,60 @@
+"""Keys that a store's events name: noted for every rule whose source holds them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from django.db import transaction
+from django.db.models import Max, Min
+
+from core.installations.s3_events import relative_key
+from core.replicating.eligible import is_copied
+from db import clock
+from replication.models import Rule, Touched
+from replication.transitions import duties, shards
+
+MOST_TOUCHED = 1_000_000
+"""So many rows there may be, of all rules: more keys only make their stretches dirty."""
+ROWS_AT_ONCE = 300
+
+
+def objects_changed(region: str, objects: Collection[tuple[str, str]]) -> int:
+    """Note objects (bucket, key) of a region's store for the rules that copy them; gives how many. Told twice, it does
+    nothing more."""
+    by_bucket: dict[str, set[str]] = defaultdict(set)
+    for bucket, key in objects:
+        by_bucket[bucket].add(key)
+    if not by_bucket:
+        return 0
+    number = 0
+    for pk, uri in Rule.objects.live().filter(region=region).values_list("pk", "uri"):
+        bucket, _, prefix = uri.partition("://")[2].partition("/")
+        inside = {relative_key(key, prefix.rstrip("/")) for key in by_bucket.get(bucket, ())}
+        keys = sorted(key for key in inside if key is not None and is_copied(key))
+        if keys:
+            _note(pk, [key.encode("utf-8", "surrogatepass") for key in keys if _is_text(key)])
+            number += len(keys)
+    return number
+
+
+def _is_text(key: str) -> bool:
+    """No store has a key with half a character; who calls us may send one."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in key)
+
+
+def _note(rule_id: int, keys: list[bytes]) -> None:
+    span = Touched.objects.aggregate(first=Min("pk"), last=Max("pk"))
+    now = clock.now()
+    with transaction.atomic():
+        if span["first"] is not None and span["last"] - span["first"] >= MOST_TOUCHED:
+            shards.mark_dirty(rule_id, keys)
+        else:
+            Touched.objects.bulk_create(
+                [Touched(rule_id=rule_id, key=key, at=now) for key in keys],
+                batch_size=ROWS_AT_ONCE,
+                update_conflicts=True,
+                unique_fields=["rule", "key"],
+                update_fields=["at"],
+            )
+        duties.wake_scan(rule_id)
