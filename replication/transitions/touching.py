@@ -31,9 +31,9 @@ def objects_changed(region: str, objects: Collection[tuple[str, str]]) -> int:
     for pk, uri in Rule.objects.live().filter(region=region).values_list("pk", "uri"):
         bucket, _, prefix = uri.partition("://")[2].partition("/")
         inside = {relative_key(key, prefix.rstrip("/")) for key in by_bucket.get(bucket, ())}
-        keys = sorted(key for key in inside if key is not None and is_copied(key))
+        keys = sorted(key for key in inside if key is not None and is_copied(key) and _is_text(key))
         if keys:
-            _note(pk, [key.encode("utf-8", "surrogatepass") for key in keys if _is_text(key)])
+            _note(pk, [key.encode() for key in keys])
             number += len(keys)
     return number
 
