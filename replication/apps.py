@@ -7,8 +7,8 @@ class ReplicationConfig(AppConfig):
     name = "replication"
 
     def ready(self) -> None:
-        from installations.object_events import register_hearer
         from jobs import housekeeping
+        from mirrors.services.arrivals import register_hearer
         from replication import duty_kinds
         from replication.models import Link, Rule
         from replication.transitions.touching import objects_changed

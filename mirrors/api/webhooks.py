@@ -16,7 +16,7 @@ from core.installations.s3_events import arrived_objects, copies_told
 from core.text.phrases import count
 from deployment import config
 from deployment.wiring import region_settings
-from installations import object_events, probes
+from installations import probes
 from jobs import duties
 from mirrors.services import arrivals
 from web.errors import field_of, json_error, message_of
@@ -61,7 +61,7 @@ def s3_hook(request: HttpRequest, installation: str) -> JsonResponse:
         return json_error(HTTPStatus.BAD_REQUEST, message_of(error), field=field_of(error))
     number = arrivals.objects_arrived(region=installation, objects=objects)
     number += arrivals.copies_told(region=installation, copies=copies)
-    noted = object_events.tell(installation, objects)
+    noted = arrivals.tell_hearers(installation, objects)
     waited = count(number, "missing object")
     also = f"; {count(noted, 'object')} of replication rules noted" if noted else ""
     return JsonResponse({"message": f"checking {waited} now{also}"}, status=202)

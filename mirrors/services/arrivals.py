@@ -6,7 +6,7 @@ A destination's store tells what came, a source's what it has copied, or failed 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 
 from core.bringing import ObjectReplication
@@ -54,6 +54,24 @@ def _hasten(mirror_id: int, addresses: list[str]) -> int:
     hashes = [address_hash(address) for address in addresses]
     waiting = Blocker.objects.filter(mirror=mirror_id, look_at__gt=now).exclude(kind=Blocker.Kind.RECORD)
     return sum(waiting.filter(address_hash__in=some).update(look_at=now) for some in chunks(hashes))
+
+
+# --- others who want to hear of objects -------------------------------------------------------------------------------
+
+Hear = Callable[[str, Collection[tuple[str, str]]], int]
+"""Takes a region and objects (bucket, key) that came to its store, or changed; gives of how many it will look at."""
+
+_hearers: list[Hear] = []
+
+
+def register_hearer(hear: Hear) -> None:
+    """Have another app told of every object; each process does so when that app is ready."""
+    _hearers.append(hear)
+
+
+def tell_hearers(region: str, objects: Collection[tuple[str, str]]) -> int:
+    """Tell all of them; gives how many objects are looked at for it."""
+    return sum(hear(region, objects) for hear in _hearers)
 
 
 # --- copies ---------------------------------------------------------------------------------------------------------

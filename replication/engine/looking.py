@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from adapters.places import time_of
+from adapters.s3.place_reader import time_of
 from core.errors import LakeMirrorError
 from core.replicating.comparing import Alike, by_heads, by_listing
 from core.replicating.eligible import in_time, is_copied
