@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -61,7 +62,7 @@ class Round:
     stopped: bool = False
     sent: Sent = field(default_factory=Sent)
     _in_hand: dict[int, OpenObject] = field(default_factory=dict)
-    _ended: SimpleQueue[Ended] = field(default_factory=SimpleQueue)
+    _ended: SimpleQueue[Future[Ended]] = field(default_factory=SimpleQueue)
     _began: float = field(default_factory=time.monotonic)
     _told_at: float = 0.0
     _claimed: int = 0
@@ -112,10 +113,10 @@ class Round:
     def _start(self, lanes: Lanes, row: OpenObject) -> None:
         wanted = Wanted(row.name, row.size, row.etag)
 
-        def copy() -> None:
-            self._ended.put(Ended(row, self.copying.copy(wanted)))
+        def copy() -> Ended:
+            return Ended(row, self.copying.copy(wanted))
 
-        lanes.submit(copy, large=lane_of(max(0, row.size)) == LARGE)
+        lanes.submit(copy, large=lane_of(row.size) == LARGE).add_done_callback(self._ended.put)
 
     def _gathered(self) -> list[Ended]:
         """What ends within the next second, at least one unless nothing does."""
@@ -123,7 +124,7 @@ class Round:
         until = time.monotonic() + SETTLE_SECONDS
         while len(gathered) < min(CLAIMED, len(self._in_hand)) and (left := until - time.monotonic()) > 0:
             try:
-                gathered.append(self._ended.get(timeout=left))
+                gathered.append(self._ended.get(timeout=left).result())
             except Empty:
                 break
         return gathered

@@ -1,0 +1,202 @@
+"""Random lives of a rule with two targets: objects come, change and go, events are doubled, late or lost, targets are
+down, refuse everything or one key, fail now and then; links are paused, limits change, the ledger is small; and the
+worker is killed between any two steps.
+
+In the end both targets have what the source has, the ledger is empty and its counts say so; nothing was deleted
+anywhere, and nothing was written to a key twice in a row with the same bytes.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from unittest import mock
+
+from core.errors import Denied, Full, Invalid, LakeMirrorError, RemoteFailure, Throttled, Unreachable
+from replication.engine import looking, settling
+from replication.models import Link, Rule
+from replication.transitions import ledger, shards, touching
+from tests.replication.world import AWAY, FAR, HOME, Store, World
+
+KEYS = ["a", "a/", "b/1", "b/2", "c é", "d", "e/\U0001f600", "f", "g", "h"]
+TARGETS = ((AWAY, "out"), (FAR, "two"))
+
+
+class Killed(BaseException):
+    """The worker is gone."""
+
+
+class Soak:
+    """One life. `steps_left`: so many steps until the worker is killed; None: it lives."""
+
+    def __init__(self, w: World, seed: int) -> None:
+        self.w, self.random = w, random.Random(seed)
+        self.steps_left: int | None = None
+        self.faults: dict[str, Callable[[str, str], None]] = {}
+        self._one = threading.Lock()
+        for region, store in w.stores.items():
+            store.before = self._before(region)
+            store.after = lambda method, bucket, key: self.step()
+        w.rule(*((region, f"s3://{bucket}/t") for region, bucket in TARGETS), uri="s3://src/p")
+        for number in (1, 2):
+            w.stores[TARGETS[number - 1][0]].buckets[TARGETS[number - 1][1]] = {"t/foreign": b"1", "other": b"2"}
+
+    def _before(self, region: str) -> Callable[[str, str, str], None]:
+        def before(method: str, bucket: str, key: str) -> None:
+            self.step()
+            if region in self.faults:
+                self.faults[region](method, key)
+
+        return before
+
+    def step(self) -> None:
+        """Something happens: perhaps it is the end of the worker."""
+        with self._one:
+            if self.steps_left is None:
+                return
+            self.steps_left -= 1
+            if self.steps_left < 0:
+                raise Killed
+
+    # --- what happens -------------------------------------------------------------------------------------------------
+
+    def live(self, moves: int) -> list[str]:
+        """So many things happen; gives what is wrong in the end."""
+        for _ in range(moves):
+            self._move()
+            self.w.check_counts()
+        self._heal()
+        return self.problems()
+
+    def _move(self) -> None:
+        kinds = [self._put, self._put, self._go, self._event, self._fault, self._pause, self._later, self._kill]
+        self.random.choice(kinds)()
+        for run in self.random.sample([self.w.scan, self.w.copy, self.w.copy], 2):
+            with suppress(Killed):
+                run()
+            self.steps_left = None
+
+    def _put(self) -> None:
+        for key in self.random.sample(KEYS, self.random.randint(1, 4)):
+            size = self.random.choice((0, 1, 5))
+            self.w.put(f"p/{key}", self.random.randbytes(size) if size else b"")
+            if self.random.random() < 0.5:
+                self._tell(key)
+
+    def _go(self) -> None:
+        key = self.random.choice(KEYS)
+        self.w.home.buckets["src"].pop(f"p/{key}", None)
+
+    def _event(self) -> None:
+        """Of anything, whether it happened or not."""
+        for key in self.random.choices(KEYS, k=3):
+            self._tell(key)
+
+    def _tell(self, key: str) -> None:
+        touching.objects_changed(HOME, {("src", f"p/{key}"), ("src", key), ("other", f"p/{key}")})
+
+    def _later(self) -> None:
+        self.w.later(self.random.choice((1, 20, 100, 4000, 90_000)))
+
+    def _kill(self) -> None:
+        self.steps_left = self.random.randint(0, 25)
+
+    def _fault(self) -> None:
+        region = self.random.choice([HOME, AWAY, FAR, AWAY, FAR])
+        if region in self.faults:
+            del self.faults[region]
+            return
+        self.faults[region] = self.random.choice([self._down, self._refusing, self._one_key, self._flaky])
+
+    def _down(self, method: str, key: str) -> None:
+        raise Unreachable("nobody answers")
+
+    def _refusing(self, method: str, key: str) -> None:
+        if method in ("PUT", "GET"):
+            raise self.random.choice([Denied("403"), Full("507")])
+
+    def _one_key(self, method: str, key: str) -> None:
+        if key.endswith("b/1") and method in ("PUT", "GET"):
+            raise Invalid("400")
+
+    def _flaky(self, method: str, key: str) -> None:
+        if self.random.random() < 0.3:
+            errors: list[LakeMirrorError] = [RemoteFailure("500"), Throttled("slow", retry_after=3), Unreachable("?")]
+            raise self.random.choice(errors)
+
+    def _pause(self) -> None:
+        link = self.random.choice(list(Link.objects.order_by("pk")))
+        limit = self.random.choice((None, 1_000_000))
+        Link.objects.filter(pk=link.pk).update(paused=not link.paused, bytes_per_second=limit)
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def _heal(self) -> None:
+        """Nothing is wrong any more, and time goes by."""
+        self.faults.clear()
+        self.steps_left = None
+        Link.objects.update(paused=False)
+        for _ in range(8):
+            self.w.later(90_000)
+            self.w.work(3)
+
+    def problems(self) -> list[str]:
+        """What should not be so."""
+        found = []
+        source = {key[2:]: data for key, data in self.w.home.buckets["src"].items() if key.startswith("p/")}
+        for number, (region, bucket) in enumerate(TARGETS, 1):
+            store = self.w.stores[region]
+            there = store.buckets[bucket]
+            found += [f"{key} at {region}" for key, data in source.items() if there.get(f"t/{key}") != data]
+            if there.get("t/foreign") != b"1" or there.get("other") != b"2":
+                found.append(f"somebody else's objects at {region}")
+            if store.asked["DELETE"] or store.asked["DELETES"]:
+                found.append(f"something was deleted at {region}")
+            found += [f"open at {region}: {row.name} {row.code}" for row in self.w.rows(number)]
+            found += list(_written_twice(store, region))
+            link = self.w.link(number)
+            found += [f"{region} is {link.health}"] if link.health != "up" else []
+        rule = Rule.objects.get()
+        if rule.shards.filter(dirty=True).exists() or rule.touched.exists() or rule.error:
+            found.append(f"the rule is not through: {rule.error}")
+        if rule.full_objects != len(source):
+            found.append(f"{rule.full_objects} counted of {len(source)}")
+        return found
+
+
+def _written_twice(store: Store, region: str) -> Iterator[str]:
+    last: dict[tuple[str, str], bytes] = {}
+    for bucket, key, data in store.written:
+        if last.get((bucket, key)) == data:
+            yield f"{key} was written twice at {region}"
+        last[bucket, key] = data
+
+
+@contextmanager
+def soaking(w: World, seed: int) -> Iterator[Soak]:
+    """A life in which each write to the tables is a step, too, and the ledger takes few rows."""
+    life = Soak(w, seed)
+
+    def stepping(act: Callable[..., Any]) -> Callable[..., Any]:
+        def stepped(*args: Any, **named: Any) -> Any:
+            life.step()
+            told = act(*args, **named)
+            life.step()
+            return told
+
+        return stepped
+
+    with (
+        mock.patch.object(ledger, "MOST_OPEN", 6),
+        mock.patch.object(shards, "SPLIT_AT", 4),
+        mock.patch.object(ledger, "note", stepping(ledger.note)),
+        mock.patch.object(ledger, "settle", stepping(ledger.settle)),
+        mock.patch.object(shards, "ended", stepping(shards.ended)),
+        mock.patch.object(shards, "cut", stepping(shards.cut)),
+        mock.patch.object(looking, "note_unlisted", stepping(looking.note_unlisted)),
+        mock.patch.object(settling, "note_standing", stepping(settling.note_standing)),
+    ):
+        yield life

@@ -1,0 +1,19 @@
+"""Some short random lives of a rule; LAKEMIRROR_RULE_SEEDS says how many."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.replication.soak import soaking
+from tests.replication.world import World
+
+SEEDS = range(int(os.environ.get("LAKEMIRROR_RULE_SEEDS", "6")))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", SEEDS)
+def test_in_the_end_the_targets_have_what_the_source_has(w: World, seed: int) -> None:
+    with soaking(w, seed) as life:
+        assert life.live(30) == []
