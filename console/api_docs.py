@@ -30,6 +30,7 @@ GROUPS = {
     "Validation": ("runs", "validations"),
     "Copying": ("copying",),
     "Exports": ("exports", "verification"),
+    "Replication rules": ("rules",),
     "Lag and risk": ("metrics", "risk"),
     "Overview, jobs and search": ("overview", "jobs", "search", "objects"),
     "Alerts": ("notifications",),

@@ -7,13 +7,17 @@ class ReplicationConfig(AppConfig):
     name = "replication"
 
     def ready(self) -> None:
+        from installations.claimed_places import register_places
         from jobs import housekeeping
         from mirrors.services.arrivals import register_hearer
         from replication import duty_kinds
         from replication.models import Link, Rule
+        from replication.services import permissions, places
         from replication.transitions.touching import objects_changed
 
         duty_kinds.register()
         register_hearer(objects_changed)
         housekeeping.register(Rule.forget_ended)
         housekeeping.register(Link.forget_ended)
+        permissions.register_rules()
+        register_places(places.APP, places.places, places.forget)

@@ -13,6 +13,7 @@ from typing import Any
 from zlib import crc32
 
 from adapters.s3.fast_store import ListedPage
+from adapters.s3.write_probe import TRIED, Probed
 from core.bringing import Side, Unbrought
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, RemoteFailure, Unreachable
 from core.exporting.deadline import Late
@@ -27,6 +28,7 @@ from core.mirroring.object_check import (
     judge_refused,
 )
 from core.ports import ObjectStore
+from core.replicating.merging import Listing
 from core.replication.facts import Attempts, SourceObject, Status, StoreKind
 from core.sweeping import Standing
 from core.types import (
@@ -305,6 +307,30 @@ class EmptyPlace:
 
     def clock_ahead(self, bucket_uri: str) -> float:
         return 0.0
+
+
+class EmptyRulePlace:
+    """A place of a replication rule in which nothing is."""
+
+    def __init__(self, region: str, uri: str) -> None:
+        self.store, self.at = EmptyPlace(), uri
+
+    def uri(self, key: str) -> str:
+        return f"{self.at}/{key}"
+
+    def answers(self) -> None:
+        """It does."""
+
+    def listing(self, after: str, *, dated: bool = False) -> Listing:
+        return Listing([], False)
+
+    def head(self, key: str) -> None:
+        return None
+
+
+def takes_everything(store: object, place: str, *, seconds: float) -> Probed:
+    """A probe that was written, read and removed."""
+    return Probed(dict.fromkeys(TRIED))
 
 
 @dataclass

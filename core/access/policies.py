@@ -384,11 +384,6 @@ def namespace_arn(namespace: str) -> str:
     return f"arn:lakefs:fs:::namespace/{namespace.rstrip('/')}"
 
 
-def rule_arn(name: str) -> str:
-    """A replication rule, by its name, as a resource of `fs:*` actions."""
-    return f"arn:lakefs:fs:::replication/{name}"
-
-
 def maintenance_arn(number: int | str) -> str:
     """A maintenance window, by its number, as a resource of `fs:*` actions."""
     return f"arn:lakefs:fs:::maintenance/{number}"

@@ -57,6 +57,8 @@ class LinkFacts:
     oldest: datetime | None = None
     failed: int = 0
     skipped: int = 0
+    unlisted: str = ""
+    """Why the target could not be listed the last time, "" if it could."""
     more: bool = False
     """Whether more is to be copied than is counted."""
 
@@ -86,6 +88,9 @@ def tell_link(link: LinkFacts, scan: ScanFacts, now: datetime, rule_pause: Pause
         return Told(State.RETRYING, "Down", _down(link, now))
     if link.failed:
         return Told(State.FAILED, "Failed", _failed(link, now))
+    if link.unlisted:
+        unknown = sentence(code(link.uri), f" can't be listed, so what it lacks is not known: {link.unlisted}")
+        return Told(State.UNKNOWN, "Unknown", sentences(unknown, _copying(link, now) if link.pending else say()))
     if link.pending or link.more:
         return Told(State.SYNCING, "Copying", _copying(link, now))
     if scan.whole_at is None:
@@ -170,6 +175,7 @@ def _unread(scan: ScanFacts, now: datetime) -> Told | None:
 _OF_TARGETS = {
     State.BLOCKED: ("is blocked", "are blocked"),
     State.FAILED: ("lacks objects that failed", "lack objects that failed"),
+    State.UNKNOWN: ("can't be listed", "can't be listed"),
     State.RETRYING: ("is down", "are down"),
     State.PAUSED: ("is paused", "are paused"),
     State.SYNCING: ("is being copied to", "are being copied to"),

@@ -8,6 +8,7 @@ from core.replicating.states import Code
 
 WORDS: Mapping[Code, str] = {
     Code.NONE: "not tried yet",
+    Code.NOT_CONFIGURED: "a region of the rule is not configured any more",
     Code.SOURCE_DOWN: "the source's store does not answer",
     Code.SOURCE_FAILED: "the source's store answered with an error of its own",
     Code.SOURCE_BUCKET_NOT_FOUND: "the source's bucket does not exist",
@@ -22,6 +23,7 @@ WORDS: Mapping[Code, str] = {
     Code.TARGET_BUCKET_NOT_FOUND: "the target's bucket does not exist",
     Code.TARGET_DENIED: "the key may not write it at the target",
     Code.TARGET_REFUSED: "the target's store refuses to take it",
+    Code.CUSTOMER_KEY: "it is encrypted with a customer's key, which LakeMirror has not",
     Code.KEY_TOO_LONG: "its key would be longer than 1,024 bytes at the target",
     Code.PARTS_DIFFER: "its parts could not be copied as they are",
     Code.CHECKSUM_MISMATCH: "what arrived differed from what was sent",

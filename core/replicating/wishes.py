@@ -90,7 +90,7 @@ def check_limits(limits: Mapping[str, Any], prefix: str = "") -> None:
             continue
         if limit is None or not least <= limit <= most:
             none = "" if name == "workers" else ", or empty for no limit"
-            raise Invalid(f"must be from {least} to {most:,}{none}", field=f"{prefix}{name}")
+            raise Invalid(f"{name.replace('_', ' ')} must be from {least} to {most:,}{none}", field=f"{prefix}{name}")
 
 
 def checked_places(source: str, targets: Sequence[str]) -> tuple[str, list[str]]:

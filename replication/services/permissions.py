@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.access.policies import ALL, namespace_arn, rule_arn
+from core.access.policies import ALL, namespace_arn
 from core.access.policy_analysis import Place
+from core.access.rule_rights import rule_arn
 from rbac.permission_catalog import Area, a_step, register
 
 _RULE = rule_arn("{rule}")

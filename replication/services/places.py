@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from core.access.policies import rule_arn
+from core.access.rule_rights import rule_arn
 from core.errors import Conflict, Invalid, LakeMirrorError, Unreachable
 from core.installations.places import Place
 from core.replicating.wishes import RuleWish, told_overlap
-from deployment.wiring import clients, region_settings
+from deployment.wiring import clients, region_settings, replication_jobs
 from installations.claimed_places import claimed_places
 from mirrors.models import Mirror, Repository
 from mirrors.services.placement import repositories_of
@@ -172,15 +172,12 @@ def _regions_of(place: Place) -> set[str]:
 def check_reached(source: Place, region: str, targets: Sequence[Target]) -> None:
     """Raises Unreachable where nothing answers for the store of a place. What a store answers is told by the link: who
     may not list now may be allowed to later, and a bucket may still be made."""
-    for where, place, field in (
-        (region, source, "source.uri"),
-        *((one.region, one.place, one.field) for one in targets),
-    ):
+    for one in (Target("source.uri", region, source), *targets):
         try:
-            clients.quick_bulk_objects(where).page(f"{place.uri}/")
+            replication_jobs.quick_place_of(one.region, one.place.uri).answers()
         except Unreachable as error:
             hint = error.hint or "Make sure that this machine can reach it, then try again"
-            raise Unreachable(error.message, field=field, hint=hint) from error
+            raise Unreachable(error.message, field=one.field, hint=hint) from error
         except LakeMirrorError:
             continue
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.access.policies import ALL, Right, namespace_arn, rule_arn
+from core.access.policies import ALL, Right, namespace_arn
+from core.access.rule_rights import rule_arn
 from core.access.somewhere import has_somewhere
 from rbac import services as rbac
 

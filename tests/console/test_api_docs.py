@@ -14,10 +14,14 @@ from console.api_docs import GROUPS
 from installations import api_urls as of_installations
 from mirrors.api import urls as of_mirrors
 from notifications import api_urls as of_notifications
+from replication.api import urls as of_rules
 from web.openapi import document
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/api.md").read_text()
-URLS = [*of_all.urlpatterns, *of_installations.urlpatterns, *of_notifications.urlpatterns, *of_mirrors.urlpatterns]
+URLS = [
+    *(*of_all.urlpatterns, *of_installations.urlpatterns, *of_notifications.urlpatterns),
+    *(*of_mirrors.urlpatterns, *of_rules.urlpatterns),
+]
 METHODS = ("get", "post", "put", "patch", "delete")
 
 

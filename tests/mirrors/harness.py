@@ -31,6 +31,7 @@ from spark_jobs.check.job import check_batch
 from tests.fakes import (
     BulkStandIn,
     EmptyPlace,
+    EmptyRulePlace,
     FakeLakeFS,
     FakeMover,
     FakeRemover,
@@ -40,6 +41,7 @@ from tests.fakes import (
     SweptStandIn,
     check_plainly,
     replicate,
+    takes_everything,
 )
 
 NAMESPACE = "s3://dst/lake"
@@ -268,6 +270,16 @@ def replicate_in_order(lm: Deployment) -> None:
 
 
 @contextmanager
+def empty_places_of_rules() -> Iterator[None]:
+    """Every place that a replication rule may have is there, empty, and takes what is tried there."""
+    with (
+        mock.patch("deployment.wiring.replication_jobs.quick_place_of", EmptyRulePlace),
+        mock.patch("replication.preflight.checks.probe", takes_everything),
+    ):
+        yield
+
+
+@contextmanager
 def deployment() -> Iterator[Deployment]:
     """A deployment with the wiring pointed at it. An address is one place in all regions, as where all are AWS."""
     remembered().clear()
@@ -285,6 +297,7 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("deployment.wiring.clients.require_writable", made.require_writable),
             mock.patch("deployment.wiring.clients.replication", lambda region: made.replication),
             mock.patch("deployment.wiring.clients.quick_export_store", made.quick_export_store),
+            empty_places_of_rules(),
             mock.patch("deployment.wiring.sweep_jobs.store", lambda region: SweptStandIn(made.objects(region))),
             mock.patch("deployment.wiring.sweep_jobs.remover", made.remover_of),
             mock.patch("deployment.wiring.check_jobs.run_check", made.run_check),

@@ -154,6 +154,18 @@ exports.repair-drift: POST api-export-repair-drift
 exports.see exports.verify: POST export_verify
 exports.see exports.repair-drift: GET export_repair-drift
 exports.see exports.repair-drift: POST export_repair-drift
+
+rules.list: GET api-rules, GET rules
+rules.create: POST api-rules, POST api-rule-preflight, GET rule_new, POST rule_new
+rules.see: GET api-rule, GET api-link-open, GET api-rule-objects, GET rule, GET rule_open
+rules.change: PATCH api-rule
+rules.see rules.change: GET rule_edit, POST rule_edit
+rules.delete: DELETE api-rule
+rules.see rules.delete: GET rule_delete, POST rule_delete
+rules.operate: POST api-rule-pause, POST api-rule-resume, POST api-rule-scan, POST api-rule-retry
+rules.operate: POST api-link-pause, POST api-link-resume, POST api-link-limits, POST api-link-retry
+rules.see rules.operate: POST rule_pause, POST rule_resume, POST rule_scan, POST rule_retry, POST rule_open_retry
+rules.see rules.operate: POST link_pause, POST link_resume, POST link_limits, POST link_retry
 """
 
 
@@ -169,7 +181,10 @@ def calls() -> dict[str, frozenset[str]]:
 
 
 VIEWS = frozenset(
-    {SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "exports.see", "installations.see", "objects.locate", OWN_KEYS}
+    {
+        *(SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "exports.see", "installations.see", "objects.locate", OWN_KEYS),
+        *("rules.list", "rules.see"),
+    }
 )
 RUNS_MIRRORS = frozenset(
     {
@@ -181,7 +196,10 @@ RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify", "ex
 MAY: dict[str, frozenset[str]] = {
     "nobody": frozenset(),
     "viewer": VIEWS,
-    "operator": VIEWS | RUNS_MIRRORS | RUNS_EXPORTS | {"exports.pause", "alerts.answer", "maintenance.manage"},
+    "operator": VIEWS
+    | RUNS_MIRRORS
+    | RUNS_EXPORTS
+    | {"exports.pause", "alerts.answer", "maintenance.manage", "rules.operate"},
     # lakeFS's fs:CreateCommit, of which running an export is a part, and its fs:DeleteRepository.
     "replicator": frozenset(
         {SOME_MIRROR, EVERY_MIRROR, "mirrors.see", "mirrors.delete", "exports.see", "objects.locate"}

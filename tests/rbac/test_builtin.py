@@ -130,6 +130,7 @@ def test_a_badly_filled_blank_is_refused(blank: dict[str, str]) -> None:
 # --- what an earlier version installed --------------------------------------------------------------------------------
 
 EARLIER = ["fs:OperateMirror", "fs:PauseExport", "fs:RunExport"]
+ADDED = ("fs:AcknowledgeAlert", "fs:ManageMaintenance", "fs:OperateReplicationRule")
 
 
 def installed_before(*more: str, resource: str = "*") -> Policy:
@@ -148,7 +149,7 @@ def test_what_is_installed_is_up_to_date(db: None) -> None:
 def test_a_policy_of_an_earlier_version_is_updated_by_a_click_and_a_command(owner: User, client: Client) -> None:
     operators = installed_before()
     [old] = old_policies()
-    assert (old.name, old.lacks, old.edited) == ("Operators", ("fs:AcknowledgeAlert", "fs:ManageMaintenance"), False)
+    assert (old.name, old.lacks, old.edited) == ("Operators", ADDED, False)
     client.force_login(owner)
     page = client.get("/access/policies/").content.decode()
     assert "Built-in policies of an earlier version" in page and "fs:AcknowledgeAlert" in page
@@ -161,7 +162,7 @@ def test_a_policy_of_an_earlier_version_is_updated_by_a_click_and_a_command(owne
     installed_before()
     out = StringIO()
     call_command("update_policies", stdout=out)
-    assert out.getvalue() == "Operators: updated, now also allows fs:AcknowledgeAlert, fs:ManageMaintenance\n"
+    assert out.getvalue() == f"Operators: updated, now also allows {', '.join(ADDED)}\n"
     assert old_policies() == []
 
 
@@ -172,7 +173,7 @@ def test_a_policy_that_people_edited_stays_as_it_is(
     operators = installed_before(*more, resource=resource)
     edited = operators.statement
     [old] = old_policies()
-    assert old.edited and old.lacks == ("fs:AcknowledgeAlert", "fs:ManageMaintenance")
+    assert old.edited and old.lacks == ADDED
     assert "it was edited, so it is not updated automatically" in old.sentence
     client.force_login(owner)
     page = client.get("/access/policies/").content.decode()

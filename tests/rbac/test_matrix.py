@@ -37,6 +37,7 @@ from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
 from tests.notifications.factories import a_window, an_alert
 from tests.rbac.matrix import ANYONE, EVERY_MIRROR, HOOK, MAY, OWN_KEYS, SIGNED_IN, SOME_MIRROR, calls
+from tests.replication.factories import a_rule
 
 pytestmark = pytest.mark.django_db
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -50,6 +51,11 @@ INSTALLATION = {
     "store_access": "chain",
 }
 CHANNEL = {"url": "http://127.0.0.1:9/hook", "signing_secret": "a-secret-of-sixteen"}
+RULE = {
+    "name": "other",
+    "source": {"region": "us-east-1", "uri": "s3://src/other"},
+    "targets": [{"region": "eu-west-1", "uri": "s3://out/other"}],
+}
 STATEMENT = [{"effect": "allow", "action": ["fs:ReadObject"], "resource": "*"}]
 
 
@@ -96,6 +102,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
     refresh.read()
     services.policy_put(actor="system:tests", document={"id": "Reads", "statement": STATEMENT})
     key = services.key_create(actor="system:tests", user=thea).key.key_id
+    a_rule("copies")
     return {
         "repository": "lake",
         "mirror_id": "lake-eu",
@@ -108,6 +115,8 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
         "number": run.pk,
         "export": export.pk,
         "branch": "main",
+        "rule": "copies",
+        "link": 1,
         "user_id": "thea",
         "user": "thea",
         "username": "thea",
@@ -133,6 +142,8 @@ def filled(name: str, route: str, real: dict[str, Any]) -> str:
     real = real | {"name": next((it for kind, it in kinds.items() if route.startswith(kind)), "")}
     if route.startswith("exports/"):
         real["number"] = real["export"]
+    if "/links/<int:number>" in route:
+        real["number"] = 1
     if "jobs/<str:job>" in route:
         real["job"] = f"validation-{real['job']}"
     args = {part.split(">")[0].split(":")[-1] for part in route.split("<")[1:]}
@@ -148,7 +159,7 @@ def fixed(name: str) -> dict[str, Any]:
     }
     for state in (True, False):
         pause, active = ("pause", "resume")[not state], ("enable", "disable")[not state]
-        told |= {f"mirror_{pause}": {"paused": state}, f"export_{pause}": {"paused": state}}
+        told |= {f"{what}_{pause}": {"paused": state} for what in ("mirror", "export", "rule", "link")}
         told |= {f"user_{active}": {"active": state}, ("key_delete", "key_disable")[not state]: {"forever": state}}
     return told.get(name, {})
 
@@ -170,6 +181,22 @@ BODIES: dict[str, dict[str, Any]] = {
         "branch": "main",
         "path": "s3://company-bucket/new",
     },
+    "POST api-rules": RULE,
+    "POST api-rule-preflight": RULE,
+    "POST rule_new": {
+        "name": "other",
+        "region": "us-east-1",
+        "uri": "s3://src/other",
+        "new": "on",
+        "scan_every": "300",
+        "target_0_region": "eu-west-1",
+        "target_0_uri": "s3://out/other",
+    },
+    "POST rule_edit": {"new": "on", "scan_every": "900"},
+    "POST rule_open_retry": {"which": "all"},
+    "POST api-rule-retry": {"all": True},
+    "POST api-link-retry": {"all": True},
+    "POST link_limits": {"workers": "2"},
     "POST api-repair": {},
     "POST api-users": {"id": "una"},
     "POST user_new": {"username": "una"},

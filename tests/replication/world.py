@@ -17,6 +17,7 @@ from adapters.s3.fast_store import FastObjectStore, ListedPage
 from adapters.s3.store import NO_HEADERS, split_uri
 from core.errors import LakeMirrorError, Unreachable
 from db import clock
+from deployment.wiring.replication_jobs import quick_place_of
 from jobs import duties
 from jobs.models import Duty
 from replication.models import Link, OpenObject, Rule
@@ -173,6 +174,7 @@ def world(lm: Deployment) -> Iterator[World]:
     with (
         mock.patch("deployment.wiring.replication_jobs._store", lambda region, workers: made.stores[region]),
         mock.patch("deployment.wiring.clients.quick_bulk_objects", lambda region: made.stores[region]),
+        mock.patch("deployment.wiring.replication_jobs.quick_place_of", quick_place_of),
         mock.patch("deployment.wiring.replication_jobs.is_one_store", lambda one, other: one == other),
         mock.patch("adapters.s3.writes.pause_before", lambda attempt, error: 0.0),
         mock.patch("db.clock.now", now),

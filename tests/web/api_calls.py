@@ -19,6 +19,7 @@ from rbac.services import key_create
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
 from tests.notifications.factories import a_window, an_alert, make_channel
+from tests.replication.factories import in_trouble
 from web.openapi import document
 
 OPERATIONS = {
@@ -49,6 +50,7 @@ def real(worked: Deployment, owner: User) -> dict[str, Any]:
     ExportVerification.objects.create(export=export, ref="0" * 64, path=export.path, started_at=now)
     settings = {"lakefs_endpoint": "http://lakefs.mars", "lakefs_access_key_id": "A", "store_access": "chain"}
     installation_create(actor=owner, wish=Wish("mars-1", **settings), secrets=Secrets("s"))
+    in_trouble()
     return {
         "repository": "lake",
         "mirror_id": "lake-eu",
@@ -59,6 +61,7 @@ def real(worked: Deployment, owner: User) -> dict[str, Any]:
         "job": job.pk,
         "number": run.pk,
         "branch": "main",
+        "rule": "orders",
         "user_id": owner.username,
         "group_id": "Viewers",
         "policy_id": "ReadAll",

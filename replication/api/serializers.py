@@ -1,0 +1,350 @@
+"""Replication rules as JSON, and the bodies that their API takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+from core.errors import Invalid
+from core.replicating.explain import STATES
+from core.replicating.reasons import reason_words
+from core.replicating.states import Health, OpenStatus
+from core.replicating.wishes import (
+    BOUNDS,
+    LONGEST_SCAN,
+    MOST_TARGETS,
+    SCAN_EVERY,
+    SHORTEST_SCAN,
+    WORKERS,
+    RuleWish,
+    TargetWish,
+)
+from replication.models import OpenObject
+from replication.services.rules import MOST_ITEMS
+from replication.status.rules import LinkReading, ReasonCount, RuleReading
+from web.labels import Labels
+from web.pauses import PauseAnswer, pause_json
+from web.schemas import CheckAnswer, count_or_null, number_or_null, text_or_null, time_or_null
+from web.serializers import Body, TrueOrFalse, rfc3339
+
+LONGEST_NAME, LONGEST_URI, LONGEST_CODE = 63, 2000, 48
+
+
+class Text(serializers.CharField):
+    """JSON's own text, as it stands."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(trim_whitespace=False, **more)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("must be text")
+        return super().to_internal_value(data)
+
+
+class WholeNumber(serializers.IntegerField):
+    """JSON's own whole number."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            raise serializers.ValidationError("must be a whole number")
+        return data
+
+
+def limit(name: str, **more: Any) -> WholeNumber:
+    """One of BOUNDS; null is no limit, but for workers."""
+    least, most = BOUNDS[name]
+    return WholeNumber(required=False, allow_null=name != "workers", min_value=least, max_value=most, **more)
+
+
+class PartOfBody(serializers.Serializer):
+    """An object in a body. Unknown fields are refused there, too."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
+            raise serializers.ValidationError({unknown[0]: f"is not a field here (known: {', '.join(self.fields)})"})
+        return super().to_internal_value(data)
+
+
+class PlaceBody(PartOfBody):
+    """A place in the store of a region."""
+
+    region = Text(max_length=64)
+    uri = Text(max_length=LONGEST_URI, help_text="s3://BUCKET[/PREFIX]")
+
+
+class TargetBody(PlaceBody):
+    """A place to copy to, and how fast."""
+
+    workers = limit("workers", default=WORKERS, help_text="objects at once")
+    bytes_per_second = limit("bytes_per_second", default=None)
+    objects_per_second = limit("objects_per_second", default=None)
+
+
+class RuleSettings(Body):
+    """What may be changed of a rule. What is left out stays."""
+
+    existing = TrueOrFalse(required=False, help_text="copy objects that were last written before the rule was created")
+    new = TrueOrFalse(required=False, help_text="copy objects that were last written after that")
+    scan_every = WholeNumber(
+        required=False, min_value=SHORTEST_SCAN, max_value=LONGEST_SCAN, help_text="seconds between two comparisons"
+    )
+    labels = Labels(required=False)
+
+
+class RuleCreation(RuleSettings):
+    """A rule to be created."""
+
+    name = Text(max_length=LONGEST_NAME, help_text="lower-case letters, digits and hyphens")
+    source = PlaceBody()
+    targets = TargetBody(many=True, min_length=1, max_length=MOST_TARGETS)
+
+    def wish(self) -> RuleWish:
+        """What the service takes."""
+        given = self.validated_data
+        return RuleWish(
+            name=given["name"],
+            region=given["source"]["region"],
+            uri=given["source"]["uri"],
+            targets=[TargetWish(**target) for target in given["targets"]],
+            existing=given.get("existing", True),
+            new=given.get("new", True),
+            scan_every=given.get("scan_every", SCAN_EVERY),
+            labels=given.get("labels", {}),
+        )
+
+
+class LinkLimits(Body):
+    """How fast a link may copy. What is left out stays; null is no limit."""
+
+    workers = limit("workers")
+    bytes_per_second = limit("bytes_per_second")
+    objects_per_second = limit("objects_per_second")
+
+
+class RetryBody(Body):
+    """Which objects are tried at once: one of the three says it."""
+
+    all = TrueOrFalse(required=False, help_text="all that are not copied yet")
+    code = Text(required=False, max_length=LONGEST_CODE, help_text="those with this code")
+    items = serializers.ListField(
+        child=WholeNumber(min_value=1, max_value=10**18),
+        required=False,
+        min_length=1,
+        max_length=MOST_ITEMS,
+        help_text="these, by their ids",
+    )
+
+    def which(self) -> dict[str, Any]:
+        """What the service takes. Raises Invalid."""
+        given = {name: value for name, value in self.validated_data.items() if value}
+        if len(given) != 1:
+            raise Invalid("say which objects: by one of all, code and items", field="all")
+        return {"ids": given["items"]} if "items" in given else {"code": given.get("code", "")}
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+class RulePlaceAnswer(serializers.Serializer):
+    """A place in the store of a region."""
+
+    region = serializers.CharField()
+    uri = serializers.CharField()
+
+
+class ReasonCountAnswer(serializers.Serializer):
+    """So many objects have failed, or were skipped, for a reason."""
+
+    code = serializers.CharField(allow_blank=True)
+    status = serializers.ChoiceField([status.value for status in OpenStatus])
+    words = serializers.CharField()
+    objects = serializers.IntegerField()
+    bytes = serializers.IntegerField()
+
+
+class StandingAnswer(PauseAnswer):
+    """What is said of a rule and of a link alike."""
+
+    state = serializers.ChoiceField([state.value for state in STATES])
+    word = serializers.CharField(help_text="the state as the pages say it")
+    reason = serializers.CharField(help_text="what is happening and what to do, in a sentence")
+    paused = serializers.BooleanField()
+    pending_objects = serializers.IntegerField(help_text="to be copied")
+    pending_bytes = serializers.IntegerField()
+    failed_objects = serializers.IntegerField(help_text="could not be copied; tried once a day")
+    skipped_objects = serializers.IntegerField(help_text="can't be copied as they are")
+    uncounted = serializers.BooleanField(help_text="more is to be copied than is counted here")
+    oldest_at = time_or_null()
+
+
+class RuleLinkAnswer(StandingAnswer):
+    """A rule's link: one of its targets, and how that stands."""
+
+    number = serializers.IntegerField()
+    region = serializers.CharField()
+    uri = serializers.CharField()
+    workers = serializers.IntegerField()
+    bytes_per_second = serializers.IntegerField(allow_null=True)
+    objects_per_second = serializers.IntegerField(allow_null=True)
+    health = serializers.ChoiceField([health.value for health in Health])
+    health_since = time_or_null()
+    health_code = text_or_null()
+    health_message = text_or_null()
+    next_probe_at = time_or_null()
+    failed_by_code = ReasonCountAnswer(many=True)
+    sent_objects = serializers.IntegerField(help_text="copied since the link was created")
+    sent_bytes = serializers.IntegerField()
+    sent_at = time_or_null()
+    retries = serializers.IntegerField(help_text="attempts that failed since the link was created")
+    objects_per_second_now = number_or_null()
+    bytes_per_second_now = number_or_null()
+
+
+class RuleAnswer(StandingAnswer):
+    """A rule: its settings, and how it and its links stand."""
+
+    name = serializers.CharField()
+    source = RulePlaceAnswer()
+    existing = serializers.BooleanField()
+    new = serializers.BooleanField()
+    scan_every = serializers.IntegerField()
+    labels = Labels()
+    scanned_at = serializers.DateTimeField(
+        allow_null=True, help_text="when all of it had been compared last; null: never yet"
+    )
+    scanned_objects = serializers.IntegerField(help_text="at the source, by that comparison")
+    scanned_bytes = serializers.IntegerField()
+    scanning_since = serializers.DateTimeField(allow_null=True, help_text="of the comparison that goes on")
+    scanning_objects = serializers.IntegerField(help_text="at the source, compared so far by it")
+    scan_error = text_or_null()
+    links = RuleLinkAnswer(many=True)
+    created_at = serializers.DateTimeField()
+    changed_at = serializers.DateTimeField()
+    as_of = serializers.DateTimeField()
+
+
+class OpenObjectAnswer(serializers.Serializer):
+    """An object that is not at a target as it is at the source."""
+
+    id = serializers.IntegerField()
+    key = serializers.CharField(help_text="relative to the rule's places")
+    status = serializers.ChoiceField([status.value for status in OpenStatus])
+    size = count_or_null()
+    etag = serializers.CharField(allow_blank=True)
+    since = serializers.DateTimeField()
+    attempts = serializers.IntegerField()
+    code = serializers.CharField(allow_blank=True)
+    message = serializers.CharField(allow_blank=True)
+    next_try_at = serializers.DateTimeField()
+
+
+class ObjectsRetriedAnswer(serializers.Serializer):
+    """How many objects are tried now."""
+
+    number = serializers.IntegerField()
+
+
+class RuleCheckedAnswer(serializers.Serializer):
+    """Every check; `ok`: nothing failed, and what decides is known."""
+
+    ok = serializers.BooleanField()
+    checks = CheckAnswer(many=True)
+    as_of = serializers.DateTimeField()
+
+
+def rule_json(reading: RuleReading) -> dict[str, Any]:
+    """A rule with its links."""
+    rule = reading.rule
+    return {
+        "name": rule.name,
+        "source": {"region": rule.region, "uri": rule.uri},
+        "existing": rule.existing,
+        "new": rule.new,
+        "scan_every": rule.scan_every,
+        "labels": rule.labels,
+        **_standing_json(rule, reading),
+        "scanned_at": rfc3339(rule.full_ended_at),
+        "scanned_objects": rule.full_objects,
+        "scanned_bytes": rule.full_bytes,
+        "scanning_since": rfc3339(rule.cycle_began_at),
+        "scanning_objects": rule.cycle_objects,
+        "scan_error": reading.scan.error or None,
+        "links": [link_json(link) for link in reading.links],
+        "created_at": rfc3339(rule.created_at),
+        "changed_at": rfc3339(rule.changed_at),
+        "as_of": rfc3339(reading.as_of),
+    }
+
+
+def _standing_json(row: Any, reading: RuleReading | LinkReading) -> dict[str, Any]:
+    return {
+        "state": reading.told.state.value,
+        "word": reading.told.word,
+        "reason": str(reading.told.sentence),
+        "paused": row.paused,
+        **pause_json(row.pause),
+        "pending_objects": reading.pending,
+        "pending_bytes": reading.pending_bytes,
+        "failed_objects": reading.failed,
+        "skipped_objects": reading.skipped,
+        "uncounted": reading.overflowed,
+        "oldest_at": rfc3339(reading.oldest),
+    }
+
+
+def link_json(reading: LinkReading) -> dict[str, Any]:
+    """A link of a rule."""
+    link, pace = reading.link, reading.pace
+    return {
+        "number": link.number,
+        "region": link.region,
+        "uri": link.uri,
+        "workers": link.workers,
+        "bytes_per_second": link.bytes_per_second,
+        "objects_per_second": link.objects_per_second,
+        **_standing_json(link, reading),
+        "health": link.health,
+        "health_since": rfc3339(link.health_since),
+        "health_code": link.health_code or None,
+        "health_message": link.health_message or None,
+        "next_probe_at": rfc3339(link.probe_at),
+        "failed_by_code": [reason_json(count) for count in reading.refused],
+        "sent_objects": link.sent_objects,
+        "sent_bytes": link.sent_bytes,
+        "sent_at": rfc3339(link.sent_at),
+        "retries": link.retries,
+        "objects_per_second_now": round(pace[0], 3) if pace else None,
+        "bytes_per_second_now": round(pace[1], 1) if pace else None,
+    }
+
+
+def reason_json(count: ReasonCount) -> dict[str, Any]:
+    """How many objects failed, or were skipped, for a reason."""
+    told = {"code": count.code, "status": count.status, "words": count.words}
+    return told | {"objects": count.number, "bytes": count.bytes}
+
+
+def open_json(row: OpenObject) -> dict[str, Any]:
+    """An open object; `message` is what the store said, or else the code in words."""
+    return {
+        "id": row.pk,
+        "key": row.name,
+        "status": row.status,
+        "size": row.size if row.size >= 0 else None,
+        "etag": row.etag,
+        "since": rfc3339(row.since),
+        "attempts": row.attempts,
+        "code": row.code,
+        "message": row.detail or (reason_words(row.code) if row.code else ""),
+        "next_try_at": rfc3339(row.next_try),
+    }
+
+
+def checked(body: Body) -> Mapping[str, Any]:
+    """What a body holds. Raises ValidationError."""
+    body.is_valid(raise_exception=True)
+    validated: Mapping[str, Any] = body.validated_data
+    return validated

@@ -1,0 +1,23 @@
+"""Addresses of rules in the replication API, below /service/replication/v1/."""
+
+from django.urls import path
+
+from replication.api import links, objects, rules
+
+_LINK = "rules/<str:rule>/links/<int:number>"
+
+urlpatterns = [
+    path("rules", rules.Rules.as_view(), name="api-rules"),
+    path("rules/preflight", rules.RulePreflight.as_view(), name="api-rule-preflight"),
+    path("rules/<str:rule>", rules.RuleDetail.as_view(), name="api-rule"),
+    path("rules/<str:rule>/pause", rules.RulePause.as_view(), name="api-rule-pause"),
+    path("rules/<str:rule>/resume", rules.RuleResume.as_view(), name="api-rule-resume"),
+    path("rules/<str:rule>/scan", rules.RuleScan.as_view(), name="api-rule-scan"),
+    path("rules/<str:rule>/retry", rules.RuleRetry.as_view(), name="api-rule-retry"),
+    path("rules/<str:rule>/objects", objects.RuleObjects.as_view(), name="api-rule-objects"),
+    path(f"{_LINK}/pause", links.LinkPause.as_view(), name="api-link-pause"),
+    path(f"{_LINK}/resume", links.LinkResume.as_view(), name="api-link-resume"),
+    path(f"{_LINK}/limits", links.LinkLimited.as_view(), name="api-link-limits"),
+    path(f"{_LINK}/retry", links.LinkRetry.as_view(), name="api-link-retry"),
+    path(f"{_LINK}/open", links.LinkOpen.as_view(), name="api-link-open"),
+]

@@ -1,0 +1,179 @@
+"""Asks everything that would keep a rule from working, and stores nothing.
+
+What reads is asked while one types. What writes (a probe below each target, removed at once) only where somebody asked
+for it, and never at a place that is somebody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from adapters.s3.place_reader import PlaceReader
+from adapters.s3.store import split_uri
+from adapters.s3.write_probe import TRIED, Probed, probe
+from core.errors import LakeMirrorError
+from core.exporting import preflight as of_stores
+from core.exporting.destinations import check_place
+from core.installations.places import Place
+from core.installations.preflight import Check, NotAsked
+from core.replicating import preflight as decide
+from core.replicating import wishes
+from core.replicating.merging import Listing
+from core.replicating.wishes import RuleWish
+from db import clock
+from deployment import config
+from deployment.wiring import region_settings, replication_jobs
+from installations.probes import Answers, ask
+from mirrors.preflight.checks import Preflight
+from rbac import services as rbac
+from replication.services import places
+from replication.services.places import Target
+from replication.services.rules import check_unused, rights_to_create
+
+PROBE_SECONDS = 6.0
+NOT_TRIED = NotAsked("nothing is written while you type", hint="Leave the field, or click Check")
+_UNPLACED = NotAsked("the target can't be written to")
+_NO_SOURCE = NotAsked("the source is not known")
+
+
+class _Plan:
+    """A rule that somebody thinks of: its places, as far as they are any."""
+
+    def __init__(self, wish: RuleWish) -> None:
+        self.wish = wish
+        self.wrong: dict[str, LakeMirrorError] = {}
+        self.places: dict[str, Target] = {}
+        self._add(decide.SOURCE, wish.region, wish.uri, "source")
+        for number, target in enumerate(wish.targets, 1):
+            self._add(decide.target_side(number), target.region, target.uri, f"targets.{number - 1}")
+
+    def _add(self, side: str, region: str, uri: str, field: str) -> None:
+        try:
+            checked = check_place(uri, f"{field}.uri")
+            region_settings.installation(region)
+            self.places[side] = Target(f"{field}.uri", region, region_settings.place(region, checked))
+        except LakeMirrorError as error:
+            self.wrong[side] = error
+
+    @property
+    def source(self) -> Place | None:
+        """Where it would read, if that is an address."""
+        return self.places[decide.SOURCE].place if decide.SOURCE in self.places else None
+
+    @property
+    def targets(self) -> dict[str, Target]:
+        """Where it would write, by side."""
+        return {side: target for side, target in self.places.items() if side != decide.SOURCE}
+
+    def reader(self, side: str) -> PlaceReader:
+        """What reads a place, for somebody who waits."""
+        target = self.places[side]
+        return replication_jobs.quick_place_of(target.region, target.place.uri)
+
+
+def check_plan(*, actor: Any, wish: RuleWish, writing: bool) -> Preflight:
+    """Every check of a rule that somebody thinks of; `writing`: with probes. Raises Denied unless the actor might
+    create it; nothing else is raised."""
+    rbac.require(actor, *rights_to_create(wish))
+    plan = _Plan(wish)
+    answers: Answers = ask({f"{side}-listing": partial(plan.reader(side).listing, "") for side in plan.places})
+    apart = _apart(actor, plan)
+    answers |= ask(_second_round(plan, answers, apart, writing))
+    return Preflight(list(_checks(plan, answers, apart)), clock.now(), decide.deciding(len(wish.targets)))
+
+
+def _apart(actor: Any, plan: _Plan) -> dict[str, LakeMirrorError | None]:
+    """Of each target: why it can't be this rule's; None: nothing is against it."""
+    found: dict[str, LakeMirrorError | None] = {}
+    before: list[Target] = []
+    for side, target in plan.targets.items():
+        found[side] = _told(partial(_check_one, actor, plan.source, [*before, target]))
+        before.append(target)
+    return found
+
+
+def _check_one(actor: Any, source: Place | None, targets: list[Target]) -> None:
+    if source is None:
+        raise _NO_SOURCE
+    places.check_apart_from_itself(source, targets)
+    places.check_apart(actor, source, targets[-1:])
+    places.check_apart_from_repositories(actor, targets[-1:])
+
+
+def _told(check: Callable[[], object]) -> LakeMirrorError | None:
+    try:
+        check()
+    except LakeMirrorError as error:
+        return error
+    return None
+
+
+def _second_round(
+    plan: _Plan, answers: Answers, apart: dict[str, LakeMirrorError | None], writing: bool
+) -> dict[str, Callable[[], Any]]:
+    calls: dict[str, Callable[[], Any]] = {}
+    listing = answers.get(f"{decide.SOURCE}-listing")
+    first = next((item for item in listing.items if item.size), None) if isinstance(listing, Listing) else None
+    if first is not None:
+        reader = plan.reader(decide.SOURCE)
+        calls["source-read"] = partial(reader.store.read, reader.uri(first.key), (0, 1))
+    if writing:
+        for side, target in plan.targets.items():
+            if apart[side] is None:
+                store = plan.reader(side).store
+                calls[f"{side}-probe"] = partial(probe, store, target.place.uri, seconds=PROBE_SECONDS)
+    return calls
+
+
+# --- what the answers mean --------------------------------------------------------------------------------------------
+
+
+def _checks(plan: _Plan, answers: Answers, apart: dict[str, LakeMirrorError | None]) -> Iterator[Check]:
+    wish = plan.wish
+    yield decide.check_name(wish.name, _told(partial(_check_name, wish.name)))
+    yield from _of_place(plan, decide.SOURCE, wish.uri, answers)
+    if plan.source:
+        read = answers.get("source-read")
+        listing = answers[f"{decide.SOURCE}-listing"]
+        error = read if isinstance(read, LakeMirrorError) else None
+        yield decide.check_readable(wish.uri, listing, error)
+    for number, target in enumerate(wish.targets, 1):
+        side = decide.target_side(number)
+        yield from _of_place(plan, side, target.uri, answers)
+        if side in plan.places:
+            yield decide.check_apart(side, target.uri, apart[side])
+            yield from _of_rights(side, target.uri, answers.get(f"{side}-probe"), apart[side])
+            yield decide.check_content(side, target.uri, answers[f"{side}-listing"])
+
+
+def _check_name(name: str) -> None:
+    wishes.check_name(name)
+    check_unused(name)
+
+
+def _of_place(plan: _Plan, side: str, uri: str, answers: Answers) -> Iterator[Check]:
+    """Address, bucket and listing of a place."""
+    yield decide.check_address(side, uri, plan.wrong.get(side))
+    if side not in plan.places:
+        return
+    answer = answers[f"{side}-listing"]
+    yield of_stores.check_bucket(side, _store(plan, side), answer)
+    yield of_stores.check_list(side, uri, answer)
+
+
+def _of_rights(side: str, uri: str, probed: Any, apart: LakeMirrorError | None) -> Iterator[Check]:
+    untried = NOT_TRIED if apart is None else _UNPLACED
+    for action in TRIED:
+        if isinstance(probed, Probed):
+            yield of_stores.check_right(side, action, uri, probed.answers[action], probed.left)
+        else:
+            yield of_stores.check_right(side, action, uri, probed or untried)
+
+
+def _store(plan: _Plan, side: str) -> of_stores.Store:
+    target = plan.places[side]
+    key = config.current().store(target.region).credentials.access_key_id
+    where = plan.reader(side).store.where
+    return of_stores.Store(split_uri(target.place.uri)[0], where, False, target.region, key)

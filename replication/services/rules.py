@@ -1,0 +1,287 @@
+"""The business verbs of replication rules: typed, keyword-only, knowing nothing of HTTP or the queue."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from audit.verbs import Verb
+from core import labels
+from core.access.policies import Right, namespace_arn
+from core.access.rule_rights import rule_arn
+from core.errors import Conflict, Invalid, NotFound
+from core.pauses import ENDED, columns_of, recorded
+from core.replicating import wishes
+from core.replicating.wishes import RuleWish, TargetWish
+from db import clock
+from mirrors.services.placement import hold_places
+from rbac import services as rbac
+from replication.models import Link, Rule
+from replication.services import places
+from replication.transitions import duties, ledger, shards
+from web.etags import ANYTHING, Seen
+
+SETTINGS = ("existing", "new", "scan_every", "labels")
+"""What may be changed of a rule, by its columns, which are the API's names."""
+CREATE, READ, UPDATE, DELETE, OPERATE = (
+    f"fs:{verb}ReplicationRule" for verb in ("Create", "Read", "Update", "Delete", "Operate")
+)
+MOST_ITEMS = 1000
+
+
+def find_rule(name: str) -> Rule:
+    """The rule of this name. Raises NotFound."""
+    rule = Rule.objects.live().filter(name=name).first()
+    if rule is None:
+        raise NotFound(f"there is no replication rule '{name[:80]}'")
+    return rule
+
+
+def etag_of(rule: Rule) -> str:
+    """Names its settings of now, not how it stands. One that is made anew under an old name has another one."""
+    text = json.dumps([rule.pk, {name: getattr(rule, name) for name in SETTINGS}], sort_keys=True)
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
+
+
+# --- configuration ----------------------------------------------------------------------------------------------------
+
+
+def rights_to_create(wish: RuleWish) -> list[Right]:
+    """What somebody needs for it: of the rule, and of each place."""
+    uris = dict.fromkeys([wish.uri, *(target.uri for target in wish.targets)])
+    attach: list[Right] = [("fs:AttachStorageNamespace", namespace_arn(uri)) for uri in uris]
+    return [(CREATE, rule_arn(wish.name)), *attach]
+
+
+def rule_create(*, actor: Any, wish: RuleWish, failed_checks: Sequence[str] = ()) -> Rule:
+    """Copy what lies at a place to others, from now on. `failed_checks`: ids of checks that failed, which somebody
+    ignores; they stand in the audit record.
+
+    Raises what `check_wish` does; then nothing is stored.
+    """
+    right = (CREATE, rule_arn(wish.name))
+    rbac.require(actor, right)
+    checked = check_wish(actor=actor, wish=wish)
+    source, targets = places.source_of(checked), places.targets_of(checked)
+    places.check_apart_from_repositories(actor, targets)
+    places.check_reached(source, checked.region, targets)
+    with transaction.atomic():
+        hold_places()
+        check_unused(checked.name)
+        places.check_apart(actor, source, targets)
+        rule = _store(checked)
+        after = _recorded(rule) | ({"failed_checks": list(failed_checks)} if failed_checks else {})
+        _audit(actor, right, Verb.CREATE, rule.audit_name, after=after)
+    return rule
+
+
+def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
+    """The wish with its addresses as they are stored, if it may be stored by all that is known here: no store is asked.
+
+    Raises Denied, Invalid (naming the field) and Conflict (the name is taken, or a place is another rule's).
+    """
+    rbac.require(actor, *rights_to_create(wish))
+    wishes.check_name(wish.name)
+    wishes.check_kinds(wish.existing, wish.new)
+    wishes.check_scan_every(wish.scan_every)
+    labels.check(wish.labels)
+    source, targets = wishes.checked_places(wish.uri, [target.uri for target in wish.targets])
+    for number, target in enumerate(wish.targets):
+        wishes.check_limits(target.limits, f"targets.{number}.")
+    checked = _with_places(wish, source, targets)
+    check_unused(checked.name)
+    read_from, written_to = places.source_of(checked), places.targets_of(checked)
+    places.check_apart_from_itself(read_from, written_to)
+    places.check_apart(actor, read_from, written_to)
+    return checked
+
+
+def _with_places(wish: RuleWish, source: str, targets: Sequence[str]) -> RuleWish:
+    paired = zip(wish.targets, targets, strict=True)
+    made = [TargetWish(target.region, uri, **target.limits) for target, uri in paired]  # type: ignore[arg-type]
+    rest = {"existing": wish.existing, "new": wish.new, "scan_every": wish.scan_every}
+    return RuleWish(wish.name, wish.region, source, made, **rest, labels=wish.labels)
+
+
+def check_unused(name: str) -> None:
+    """Raises Conflict if a rule has the name, or keeps it until it is deleted."""
+    rule = Rule.objects.filter(name=name).first()
+    if rule is None:
+        return
+    if rule.deleting:
+        raise Conflict(f"the rule '{name}' is being deleted", field="name", hint="Try again in a minute")
+    raise Conflict(f"a rule named '{name}' exists", field="name", hint="Choose another name")
+
+
+def _store(wish: RuleWish) -> Rule:
+    now = clock.now()
+    rule = Rule.objects.create(
+        name=wish.name,
+        region=wish.region,
+        uri=wish.uri,
+        existing=wish.existing,
+        new=wish.new,
+        scan_every=wish.scan_every,
+        labels=dict(wish.labels),
+        created_at=now,
+        changed_at=now,
+    )
+    for number, target in enumerate(wish.targets, 1):
+        Link.objects.create(rule=rule, number=number, region=target.region, uri=target.uri, **target.limits)
+    shards.begin(rule, now)
+    duties.ensure(rule)
+    duties.wake_scan(rule.pk)
+    return rule
+
+
+def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen = ANYTHING) -> Rule:
+    """Change settings of a rule, named by their columns; gives it as it is then. A change of what is copied has all of
+    it compared anew. Raises Denied, NotFound, Stale (not as it was `seen`) and Invalid."""
+    right = (UPDATE, rule_arn(name))
+    rbac.require(actor, right)
+    if unknown := sorted(changes.keys() - set(SETTINGS)):
+        raise Invalid(f"a rule has no setting '{unknown[0]}' that can be changed", field=unknown[0])
+    labels.check(changes.get("labels", {}))
+    if "scan_every" in changes:
+        wishes.check_scan_every(changes["scan_every"])
+    with transaction.atomic():
+        rule = Rule.objects.held(name)
+        seen.require(etag_of(rule), rule.name)
+        before = {key: getattr(rule, key) for key, value in changes.items() if getattr(rule, key) != value}
+        if not before:
+            return rule
+        after = {key: changes[key] for key in before}
+        for key, value in (after | {"changed_at": clock.now()}).items():
+            setattr(rule, key, value)
+        wishes.check_kinds(rule.existing, rule.new)
+        rule.save(update_fields=[*after, "changed_at"])
+        if after.keys() & {"existing", "new"}:
+            _compare_now(rule)
+        duties.wake_scan(rule.pk)
+        _audit(actor, right, Verb.CHANGE, rule.audit_name, before=before, after=after)
+    return rule
+
+
+def rule_delete(*, actor: Any, name: str, reason: str = "", seen: Seen = ANYTHING) -> None:
+    """Copy no more. No object is deleted anywhere; the rows go in the background, when nothing of it can write any
+    more. Raises Denied, NotFound and Stale."""
+    right = (DELETE, rule_arn(name))
+    rbac.require(actor, right)
+    with transaction.atomic():
+        rule = Rule.objects.held(name)
+        seen.require(etag_of(rule), rule.name)
+        Rule.objects.filter(pk=rule.pk).update(deleting=True)
+        _wake_all(rule)
+        _audit(actor, right, Verb.DELETE, rule.audit_name, before=_recorded(rule), reason=reason)
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def rule_pause(*, actor: Any, name: str, paused: bool, stated: Mapping[str, Any] | None = None) -> Rule:
+    """Begin nothing more, or go on; what changes meanwhile is noted. `stated` are the columns of core.pauses that
+    somebody says of a pause: its reason, its end. Raises Denied, NotFound and Invalid."""
+    right = (OPERATE, rule_arn(name))
+    rbac.require(actor, right)
+    with transaction.atomic():
+        rule = Rule.objects.held(name)
+        change = pause_of(rule, actor, paused=paused, stated=stated or {})
+        Rule.objects.filter(pk=rule.pk).update(**change.columns)
+        _wake_all(rule)
+        _audit(actor, right, change.verb, rule.audit_name, **change.recorded)
+    rule.refresh_from_db()
+    return rule
+
+
+def rule_scan(*, actor: Any, name: str) -> None:
+    """Compare all of a rule's places now. Raises Denied, NotFound, and Conflict for one that is paused."""
+    right = (OPERATE, rule_arn(name))
+    rbac.require(actor, right)
+    with transaction.atomic():
+        rule = Rule.objects.held(name)
+        if rule.paused:
+            raise Conflict(f"the rule '{name}' is paused", hint="Resume it first")
+        _compare_now(rule)
+        _audit(actor, right, Verb.SYNC, rule.audit_name, after={"scan": "now"})
+
+
+def rule_retry(*, actor: Any, name: str, ids: Collection[int] | None = None, code: str = "") -> int:
+    """Try open objects of all links at once: these, those with a code, or all. Gives how many. Raises Denied and
+    NotFound."""
+    right = (OPERATE, rule_arn(name))
+    rbac.require(actor, right)
+    with transaction.atomic():
+        rule = find_rule(name)
+        numbers = [retry_open(pk, ids, code) for pk in rule.links.order_by("pk").values_list("pk", flat=True)]
+        _audit(actor, right, Verb.RETRY, rule.audit_name, after=retry_recorded(sum(numbers), ids, code))
+    return sum(numbers)
+
+
+def retry_open(link_id: int, ids: Collection[int] | None, code: str) -> int:
+    """Have open objects of a link tried at once: these, those with a code, or all. Gives how many. Inside of a
+    transaction."""
+    which = Q() if ids is None else Q(pk__in=ids)
+    which &= Q(code=code) if code else Q()
+    link = ledger.hold(link_id)
+    if link is None:
+        return 0
+    duties.wake_links([link.pk])
+    return ledger.retry(link, which, clock.now())
+
+
+def retry_recorded(number: int, ids: Collection[int] | None, code: str) -> dict[str, Any]:
+    """What stands in the audit record of a retry."""
+    which = "some" if ids is not None else code or "all"
+    return {"objects": number, "which": which}
+
+
+class PauseChange:
+    """A pause that begins, goes on otherwise, or ends: its columns, and what is written down of it."""
+
+    def __init__(self, now: Any, columns: Mapping[str, Any], verb: Verb) -> None:
+        self.columns, self.verb = columns, verb
+        told = [name for name, value in columns.items() if name == "paused" or getattr(now, name) != value]
+        self.recorded: dict[str, Any] = {
+            "before": recorded({name: getattr(now, name) for name in told}),
+            "after": recorded({name: columns[name] for name in told}),
+            "reason": columns.get("pause_reason", ""),
+        }
+
+
+def pause_of(row: Rule | Link, actor: Any, *, paused: bool, stated: Mapping[str, Any]) -> PauseChange:
+    """What a pause changes in a rule or a link. Raises Invalid."""
+    columns = columns_of(row.pause, stated, by=str(actor), now=clock.now()) if paused else dict(ENDED)
+    verb = Verb.RESUME if not paused else Verb.CHANGE if row.paused and stated else Verb.PAUSE
+    return PauseChange(row, columns, verb)
+
+
+def _compare_now(rule: Rule) -> None:
+    """A look that goes on comes to its end first, and another one follows."""
+    Rule.objects.filter(pk=rule.pk).update(scan_wanted=True)
+    duties.wake_scan(rule.pk)
+
+
+def _wake_all(rule: Rule) -> None:
+    duties.wake_scan(rule.pk)
+    duties.wake_links(rule.links.values_list("pk", flat=True))
+
+
+def _recorded(rule: Rule) -> dict[str, Any]:
+    """A rule for the audit trail."""
+    links = rule.links.order_by("number")
+    source = {"region": rule.region, "uri": rule.uri}
+    return {
+        "rule": rule.name,
+        "source": source,
+        "targets": [{"region": link.region, "uri": link.uri} for link in links],
+        **{name: getattr(rule, name) for name in SETTINGS},
+    }
+
+
+def _audit(actor: Any, right: Right, verb: Verb, subject: str, **more: Any) -> None:
+    rbac.audit(actor=actor, right=right, verb=verb, subject=subject, **more)

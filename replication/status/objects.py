@@ -1,0 +1,107 @@
+"""How one object stands at each target of a rule: looked at now, at both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from adapters.s3.place_reader import Seen
+from core.errors import Invalid, LakeMirrorError, Unreachable
+from core.replicating.comparing import Alike, by_heads
+from core.replicating.eligible import LONGEST_KEY, in_time, is_copied
+from core.replicating.states import OpenStatus
+from db import clock
+from deployment.wiring import replication_jobs
+from replication.models import Link, OpenObject, Rule
+
+
+class Standing(StrEnum):
+    """How an object stands at a target, and in all: as stores with replication of their own say it."""
+
+    VERIFIED = "VERIFIED"
+    COMPLETED = "COMPLETED"
+    PENDING = "PENDING"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    UNKNOWN = "UNKNOWN"
+    SOURCE_MISSING = "SOURCE_MISSING"
+
+
+@dataclass(frozen=True, slots=True)
+class AtTarget:
+    """An object at one target: what was found there, and what is noted of it. `error`: why nobody could look."""
+
+    link: Link
+    standing: Standing
+    there: Seen | None = None
+    open: OpenObject | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReading:
+    """An object of a rule: how the source has it, None if it hasn't, and how it stands at each target."""
+
+    key: str
+    source: Seen | None
+    targets: Sequence[AtTarget]
+    as_of: datetime
+
+    @property
+    def standing(self) -> Standing:
+        """Of all: what is wrong anywhere counts more than what is to come, and that more than what is there."""
+        if self.source is None:
+            return Standing.SOURCE_MISSING
+        found = {target.standing for target in self.targets}
+        order = (Standing.FAILED, Standing.UNKNOWN, Standing.PENDING, Standing.SKIPPED)
+        return next((one for one in order if one in found), Standing.COMPLETED)
+
+
+def look_at(rule: Rule, key: str) -> ObjectReading:
+    """HEAD at the source and at each target. Raises Invalid for what can be no key of the rule, and what the source's
+    store answers."""
+    if not is_copied(key) or len(key.encode()) > LONGEST_KEY:
+        hint = "Give the key below the source's place, as it is in its bucket"
+        raise Invalid(f"'{key[:80]}' is no key that this rule copies", field="key", hint=hint)
+    links = list(rule.links.select_related("rule").order_by("number"))
+    noted = {row.link_id: row for row in OpenObject.objects.filter(link__in=links, key=key.encode())}
+    with ThreadPoolExecutor(len(links) + 1) as pool:
+        source = pool.submit(_head, rule.region, rule.uri, key)
+        there = [pool.submit(_head, link.region, link.uri, key) for link in links]
+        found = [future.result() for future in (source, *there)]
+    seen, *at_targets = found
+    if isinstance(seen, LakeMirrorError):
+        if isinstance(seen, Unreachable):
+            raise seen
+        raise Unreachable(f"the source can't be asked: {seen.message}", hint=seen.hint) from seen
+    targets = [
+        _at_target(link, seen, answer, noted.get(link.pk), f"{link.uri}/{key}")
+        for link, answer in zip(links, at_targets, strict=True)
+    ]
+    return ObjectReading(key, seen, targets, clock.now())
+
+
+def _head(region: str, uri: str, key: str) -> Seen | LakeMirrorError | None:
+    try:
+        return replication_jobs.quick_place_of(region, uri).head(key)
+    except LakeMirrorError as error:
+        return error
+
+
+def _at_target(
+    link: Link, source: Seen | None, there: Seen | LakeMirrorError | None, noted: OpenObject | None, uri: str
+) -> AtTarget:
+    if isinstance(there, LakeMirrorError):
+        return AtTarget(link, Standing.UNKNOWN, None, noted, str(there))
+    if source is None:
+        return AtTarget(link, Standing.SOURCE_MISSING, there, noted)
+    if by_heads(source.info, there and there.info, uri, replication_jobs.proof_key()) is Alike.EQUAL:
+        return AtTarget(link, Standing.VERIFIED, there)
+    rule, status = link.rule, noted.status if noted else ""
+    wanted = in_time(source.modified, rule.created_at, existing=rule.existing, new=rule.new)
+    if not wanted or status == OpenStatus.SKIPPED.value:
+        return AtTarget(link, Standing.SKIPPED, there, noted)
+    return AtTarget(link, Standing.FAILED if status == OpenStatus.FAILED.value else Standing.PENDING, there, noted)

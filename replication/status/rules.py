@@ -1,0 +1,213 @@
+"""How rules and their links stand, with a number of queries that doesn't grow with what there is: nobody counts rows of
+open objects, as the counts are kept beside them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from core.mirroring.states import State
+from core.replicating.explain import LinkFacts, ScanFacts, Told, tell_link, tell_rule
+from core.replicating.reasons import reason_words
+from core.replicating.states import OpenStatus
+from jobs.models import Duty
+from replication.models import Link, OpenCount, Rule
+from replication.transitions.duties import SCAN
+
+PACE_LASTS = timedelta(seconds=60)
+"""What was measured of a link's pace longer ago says nothing about now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonCount:
+    """So many open objects of a link have a status for one reason."""
+
+    status: str
+    code: str
+    number: int
+    bytes: int
+
+    @property
+    def words(self) -> str:
+        """The reason in words."""
+        return reason_words(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkReading:
+    """A link, and what is said of it."""
+
+    link: Link
+    facts: LinkFacts
+    told: Told
+    reasons: Sequence[ReasonCount]
+    as_of: datetime
+
+    @property
+    def pending(self) -> int:
+        """Objects that are to be copied; of a link that is `overflowed` there are more."""
+        return self.facts.pending
+
+    @property
+    def pending_bytes(self) -> int:
+        """Their bytes."""
+        return self.facts.pending_bytes
+
+    @property
+    def failed(self) -> int:
+        """Objects that could not be copied."""
+        return self.facts.failed
+
+    @property
+    def skipped(self) -> int:
+        """Objects that can't be copied as they are."""
+        return self.facts.skipped
+
+    @property
+    def oldest(self) -> datetime | None:
+        """Since when the first of those that are to be copied waits."""
+        return self.facts.oldest
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether more lacks than is counted."""
+        return self.facts.more
+
+    @property
+    def refused(self) -> list[ReasonCount]:
+        """Why objects failed or were skipped, the most first."""
+        refused = [count for count in self.reasons if count.status != OpenStatus.PENDING.value]
+        return sorted(refused, key=lambda count: (-count.number, count.code))
+
+    @property
+    def open(self) -> int:
+        """All that are not there as they should be."""
+        return self.pending + self.failed + self.skipped
+
+    @property
+    def pace(self) -> tuple[float, float] | None:
+        """Objects and bytes a second, as it copies now; None while it doesn't."""
+        sent_at = self.link.sent_at
+        if sent_at is None or self.as_of - sent_at > PACE_LASTS or self.told.state is not State.SYNCING:
+            return None
+        return self.link.pace_objects, self.link.pace_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RuleReading:
+    """A rule with its links, and what is said of it."""
+
+    rule: Rule
+    links: Sequence[LinkReading]
+    scan: ScanFacts
+    told: Told
+    as_of: datetime
+
+    @property
+    def pending(self) -> int:
+        """Objects that are to be copied, of all links."""
+        return sum(link.pending for link in self.links)
+
+    @property
+    def pending_bytes(self) -> int:
+        """Their bytes."""
+        return sum(link.pending_bytes for link in self.links)
+
+    @property
+    def failed(self) -> int:
+        """Objects that could not be copied, of all links."""
+        return sum(link.failed for link in self.links)
+
+    @property
+    def skipped(self) -> int:
+        """Objects that can't be copied as they are, of all links."""
+        return sum(link.skipped for link in self.links)
+
+    @property
+    def oldest(self) -> datetime | None:
+        """Since when the first of those that are to be copied waits."""
+        return min((link.facts.oldest for link in self.links if link.facts.oldest), default=None)
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether more lacks than is counted."""
+        return any(link.facts.more for link in self.links)
+
+    @property
+    def moving(self) -> bool:
+        """Whether its page will soon say something else."""
+        return self.told.state in (State.NEW, State.SYNCING, State.RETRYING) or self.rule.cycle_began_at is not None
+
+    @property
+    def needs_somebody(self) -> bool:
+        """Whether something does not go on before somebody acts."""
+        return self.told.state in (State.BLOCKED, State.FAILED) or any(
+            link.told.state in (State.BLOCKED, State.FAILED) for link in self.links
+        )
+
+
+def rule_reading(rule: Rule, now: datetime) -> RuleReading:
+    """One rule as it stands."""
+    return rule_readings([rule], now)[0]
+
+
+def rule_readings(rules: Sequence[Rule], now: datetime) -> list[RuleReading]:
+    """All of them in three queries, in their order."""
+    links: dict[int, list[Link]] = defaultdict(list)
+    for link in Link.objects.filter(rule__in=rules).order_by("rule", "number"):
+        links[link.rule_id].append(link)
+    counts: dict[int, list[ReasonCount]] = defaultdict(list)
+    rows = OpenCount.objects.filter(link__rule__in=rules, number__gt=0).order_by("link", "status", "code")
+    for key, *count in rows.values_list("link", "status", "code", "number", "bytes"):
+        counts[key].append(ReasonCount(*count))
+    duties = {-duty.subject: duty for duty in Duty.objects.filter(kind=SCAN, subject__in=[-rule.pk for rule in rules])}
+    return [_reading(rule, links[rule.pk], counts, duties.get(rule.pk), now) for rule in rules]
+
+
+def worst_first(readings: Sequence[RuleReading]) -> list[RuleReading]:
+    """The rules that need somebody before the others."""
+    return sorted(readings, key=lambda reading: (reading.told.rank, reading.rule.name))
+
+
+def _reading(
+    rule: Rule, links: Sequence[Link], counts: Mapping[int, Sequence[ReasonCount]], duty: Duty | None, now: datetime
+) -> RuleReading:
+    scan = _scan(rule, duty)
+    read = [_link_reading(link, counts.get(link.pk, ()), scan, rule, now) for link in links]
+    told = tell_rule([(reading.facts, reading.told) for reading in read], scan, rule.pause, now)
+    return RuleReading(rule, read, scan, told, now)
+
+
+def _scan(rule: Rule, duty: Duty | None) -> ScanFacts:
+    """What its source's store said counts before what became of the duty."""
+    failing = duty.outcome if duty and duty.failures else ""
+    refused = bool(duty and duty.refusal)
+    return ScanFacts(rule.full_ended_at, rule.error or failing, refused)
+
+
+def _link_reading(link: Link, counts: Sequence[ReasonCount], scan: ScanFacts, rule: Rule, now: datetime) -> LinkReading:
+    sums: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for count in counts:
+        number, size = sums[count.status]
+        sums[count.status] = number + count.number, max(0, size + count.bytes)
+    pending, pending_bytes = sums[OpenStatus.PENDING.value]
+    facts = LinkFacts(
+        number=link.number,
+        uri=link.uri,
+        region=link.region,
+        pause=link.pause,
+        health=link.health,
+        since=link.health_since,
+        message=link.health_message,
+        next_probe=link.probe_at,
+        pending=pending,
+        pending_bytes=pending_bytes,
+        oldest=link.oldest_at,
+        failed=sums[OpenStatus.FAILED.value][0],
+        skipped=sums[OpenStatus.SKIPPED.value][0],
+        unlisted=link.listing_error,
+        more=link.overflowed,
+    )
+    return LinkReading(link, facts, tell_link(facts, scan, now, rule.pause), counts, now)
