@@ -25,6 +25,8 @@ from tests.exports.test_pages import failed as a_failed_export
 from tests.mirrors.factories import make_company, make_installation, make_measures
 from tests.mirrors.harness import deployment
 from tests.notifications.factories import make_alerts, make_channel
+from tests.replication.factories import a_rule
+from tests.replication.factories import in_trouble as a_rule_in_trouble
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -57,6 +59,12 @@ CASES = {
     "export_edit": ["/exports/{failed}/edit/"],
     "export_delete": ["/exports/{failed}/delete/"],
     "export_repair-drift": ["/exports/{exported}/repair-drift/"],
+    "rules": ["/replication/", "/replication/?state=failed&find=none"],
+    "rule_new": ["/replication/new/"],
+    "rule": ["/replication/orders/", "/replication/logs/"],
+    "rule_open": ["/replication/orders/open/?link=2", "/replication/logs/open/"],
+    "rule_edit": ["/replication/orders/edit/"],
+    "rule_delete": ["/replication/orders/delete/"],
     "notifications": ["/notifications/"],
     "maintenance_new": ["/notifications/maintenance/new/"],
     "channel_new": ["/notifications/channels/new/"],
@@ -168,6 +176,8 @@ def addresses() -> list[str]:
         "exporting": an_export_that_goes_on().pk,
     }
     make_installation()
+    a_rule("logs", paused=True)
+    a_rule_in_trouble()
     make_channel()
     make_alerts()
     shown = [address for name, some in CASES.items() if name != "login" for address in some]
@@ -185,7 +195,7 @@ def test_every_page_with_mirrors(olga: Page, company: Any) -> None:
 
 
 def test_every_page_without_mirrors(olga: Page) -> None:
-    assert look_at(olga, ["/", "/mirrors/", "/jobs/", "/exports/"]) == {}
+    assert look_at(olga, ["/", "/mirrors/", "/jobs/", "/exports/", "/replication/"]) == {}
 
 
 def test_pages_of_who_is_nobody_or_may_nothing(page: Page, outsider: Any) -> None:

@@ -1,0 +1,28 @@
+"""Addresses of the pages of replication rules."""
+
+from django.urls import path
+
+from replication.views import form_page, rule
+from replication.views import list as list_views
+from replication.views import open as open_views
+
+_RULE = "replication/<str:rule>"
+_LINK = f"{_RULE}/links/<int:link>"
+
+urlpatterns = [
+    path("replication/", list_views.rule_list, name="rules"),
+    path("replication/new/", form_page.rule_new, name="rule_new"),
+    path(f"{_RULE}/", rule.rule_detail, name="rule"),
+    path(f"{_RULE}/edit/", form_page.rule_edit, name="rule_edit"),
+    path(f"{_RULE}/delete/", rule.rule_delete, name="rule_delete"),
+    path(f"{_RULE}/pause/", rule.rule_pause, {"paused": True}, name="rule_pause"),
+    path(f"{_RULE}/resume/", rule.rule_pause, {"paused": False}, name="rule_resume"),
+    path(f"{_RULE}/scan/", rule.rule_scan, name="rule_scan"),
+    path(f"{_RULE}/retry/", rule.rule_retry, name="rule_retry"),
+    path(f"{_RULE}/open/", open_views.rule_open, name="rule_open"),
+    path(f"{_RULE}/open/retry/", open_views.rule_open_retry, name="rule_open_retry"),
+    path(f"{_LINK}/pause/", rule.link_pause, {"paused": True}, name="link_pause"),
+    path(f"{_LINK}/resume/", rule.link_pause, {"paused": False}, name="link_resume"),
+    path(f"{_LINK}/limits/", rule.link_limits, name="link_limits"),
+    path(f"{_LINK}/retry/", rule.link_retry, name="link_retry"),
+]

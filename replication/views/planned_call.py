@@ -1,0 +1,43 @@
+"""What was typed into the form, as somebody would type it elsewhere: a call of the API, and the command."""
+
+from __future__ import annotations
+
+import json
+from shlex import join
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from core.replicating.wishes import SCAN_EVERY, RuleWish
+from web.api_snippets import curl
+
+
+def api_call(request: HttpRequest, wish: RuleWish) -> str:
+    """The curl that creates it."""
+    body: dict[str, Any] = {
+        "name": wish.name or "NAME",
+        "source": {"region": wish.region, "uri": wish.uri or "S3-URI"},
+        "targets": [{"region": target.region, "uri": target.uri} for target in wish.targets],
+    }
+    body |= {} if wish.existing else {"existing": False}
+    body |= {} if wish.new else {"new": False}
+    body |= {} if wish.scan_every == SCAN_EVERY else {"scan_every": wish.scan_every}
+    return curl("POST", request.build_absolute_uri(reverse("api-rules")), json.dumps(body, ensure_ascii=False))
+
+
+def create_command(request: HttpRequest, wish: RuleWish) -> str:
+    """The command line that does the same."""
+    words = ["--source", wish.region, wish.uri or "S3-URI"]
+    for target in wish.targets:
+        words += ["--target", target.region, target.uri]
+    words += [] if wish.existing else ["--no-existing"]
+    words += [] if wish.new else ["--no-new"]
+    words += [] if wish.scan_every == SCAN_EVERY else ["--scan-every", f"{wish.scan_every // 60}m"]
+    return rule_command(request, "create", wish.name or "NAME", *words)
+
+
+def rule_command(request: HttpRequest, verb: str, *words: str) -> str:
+    """`lakemirror rule VERB ...` for the LakeMirror at this address."""
+    site = request.build_absolute_uri("/").rstrip("/")
+    return join(["lakemirror", "rule", verb, *words, "--url", site])
