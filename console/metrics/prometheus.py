@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from console import exports_summary
 from console.jobs.listing import duties_of
-from console.metrics import alerts, audit, holds, sweeps
+from console.metrics import alerts, audit, holds, rules, sweeps
 from core.bringing import ObjectReplication
 from core.mirroring.rpo import lag
 from db import clock
@@ -47,8 +47,8 @@ class Metrics(APIView):
 
 
 def gauges(user: Any) -> Iterator[Gauge]:
-    """What the tables tell at this moment: of mirrors, branches, duties, outages, exports, alerts and the audit. For
-    who may see some mirrors only, of these and what is theirs; then nothing of the audit."""
+    """What the tables tell at this moment: of mirrors, branches, duties, outages, exports, rules, alerts and the audit.
+    For who may see some mirrors only, of these and what is theirs; then nothing of the audit."""
     now, visible, all_seen = clock.now(), Mirror.objects.visible_to(user), sees_every_mirror(user)
     mirrors = list(visible.select_related("source").order_by("name"))
     duties = Duty.objects.all() if all_seen else duties_of(visible, exports_summary.subjects(user))
@@ -60,6 +60,7 @@ def gauges(user: Any) -> Iterator[Gauge]:
     yield from _of_duties(duties, now)
     yield _of_outages(regions, now)
     yield from exports_summary.gauges(user, now)
+    yield from rules.gauges(user, now)
     yield alerts.open_alerts(user, now)
     if all_seen:
         yield from audit.gauges()
