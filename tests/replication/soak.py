@@ -16,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 from core.errors import Denied, Full, Invalid, LakeMirrorError, RemoteFailure, Throttled, Unreachable
+from db import clock
 from replication.engine import looking, settling
 from replication.models import Link, Rule
 from replication.transitions import ledger, shards, touching
@@ -35,6 +36,7 @@ class Soak:
     def __init__(self, w: World, seed: int) -> None:
         self.w, self.random = w, random.Random(seed)
         self.steps_left: int | None = None
+        self.changed_at, self.judged = clock.now(), 0
         self.faults: dict[str, Callable[[str, str], None]] = {}
         self._one = threading.Lock()
         for region, store in w.stores.items():
@@ -68,11 +70,31 @@ class Soak:
         for _ in range(moves):
             self._move()
             self.w.check_counts()
+            if unknown := self.unknown():
+                return unknown
         self._heal()
         return self.problems()
 
+    def unknown(self) -> list[str]:
+        """What a target lacks, and neither the ledger nor a stretch that is to be looked through again says so, once
+        all has been looked through since something changed at the source."""
+        rule = Rule.objects.get()
+        if rule.full_began_at is None or rule.full_began_at <= self.changed_at:
+            return []
+        dirty = [(shard.low, shard.high) for shard in rule.shards.filter(dirty=True)]
+        source = {key[2:]: data for key, data in self.w.home.buckets["src"].items() if key.startswith("p/")}
+        found = []
+        for number, (region, bucket) in enumerate(TARGETS, 1):
+            noted, there = set(self.w.names(number)), self.w.stores[region].buckets[bucket]
+            for key, data in source.items():
+                known = key in noted or any(_lies_in(key.encode(), low, high) for low, high in dirty)
+                if there.get(f"t/{key}") != data and not known:
+                    found.append(f"nobody knows that {region} lacks {key}")
+        self.judged += 1
+        return found
+
     def _move(self) -> None:
-        kinds = [self._put, self._put, self._go, self._event, self._fault, self._pause, self._later, self._kill]
+        kinds = [self._put, self._go, self._event, self._fault, self._pause, self._later, self._later, self._kill]
         self.random.choice(kinds)()
         for run in self.random.sample([self.w.scan, self.w.copy, self.w.copy], 2):
             with suppress(Killed):
@@ -80,6 +102,7 @@ class Soak:
             self.steps_left = None
 
     def _put(self) -> None:
+        self.changed_at = clock.now()
         for key in self.random.sample(KEYS, self.random.randint(1, 4)):
             size = self.random.choice((0, 1, 5))
             self.w.put(f"p/{key}", self.random.randbytes(size) if size else b"")
@@ -87,6 +110,7 @@ class Soak:
                 self._tell(key)
 
     def _go(self) -> None:
+        self.changed_at = clock.now()
         key = self.random.choice(KEYS)
         self.w.home.buckets["src"].pop(f"p/{key}", None)
 
@@ -165,6 +189,10 @@ class Soak:
         if rule.full_objects != len(source):
             found.append(f"{rule.full_objects} counted of {len(source)}")
         return found
+
+
+def _lies_in(key: bytes, low: bytes, high: bytes | None) -> bool:
+    return key > bytes(low) and (high is None or key <= bytes(high))
 
 
 def _written_twice(store: Store, region: str) -> Iterator[str]:

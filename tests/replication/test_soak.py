@@ -16,4 +16,5 @@ SEEDS = range(int(os.environ.get("LAKEMIRROR_RULE_SEEDS", "6")))
 @pytest.mark.parametrize("seed", SEEDS)
 def test_in_the_end_the_targets_have_what_the_source_has(w: World, seed: int) -> None:
     with soaking(w, seed) as life:
-        assert life.live(30) == []
+        assert life.live(40) == []
+        assert life.judged > 0
