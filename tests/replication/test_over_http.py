@@ -1,0 +1,170 @@
+"""Rules on a real S3 server: parts, headers, ETags, events; one store on both sides, and two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import boto3
+import pytest
+import requests
+from django.test import Client
+
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.place_reader import PlaceReader, time_of
+from core.replicating.merging import Listed
+from deployment import config
+from replication.models import Rule, Touched
+from tests.mirrors.harness import Deployment
+from tests.replication.world import AWAY, HOME, World
+from tests.s3_double import KEYS, running_moto
+
+pytestmark = pytest.mark.django_db
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[str]:
+    """A real S3 server, as far as moto is one."""
+    with running_moto() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def s3(moto: str) -> Any:
+    """Its client, and the buckets `src` and `out`, empty."""
+    requests.post(f"{moto}/moto-api/reset", timeout=5)
+    client = boto3.client(
+        "s3",
+        endpoint_url=moto,
+        region_name=HOME,
+        aws_access_key_id=KEYS["access_key_id"],
+        aws_secret_access_key=KEYS["secret_access_key"],
+    )
+    for bucket in ("src", "out"):
+        client.create_bucket(Bucket=bucket)
+    return client
+
+
+@pytest.fixture(params=["one store", "two stores"])
+def r(request: pytest.FixtureRequest, lm: Deployment, moto: str, s3: Any) -> Iterator[World]:
+    """Rules on that server: the store copies within itself, or the bytes come through here."""
+    store = FastObjectStore(endpoint=moto, region=HOME, force_path_style=True, **KEYS)
+    with (
+        mock.patch("deployment.wiring.replication_jobs._store", lambda region, workers: store),
+        mock.patch("deployment.wiring.clients.quick_bulk_objects", lambda region: store),
+        mock.patch("deployment.wiring.replication_jobs.is_one_store", lambda *_: request.param == "one store"),
+    ):
+        yield World(lm)
+
+
+def heads(s3: Any, bucket: str) -> dict[str, dict[str, Any]]:
+    """What HEAD tells of each object that is data."""
+    names = ("ETag", "ContentLength", "ContentType", "Metadata", "CacheControl", "ContentEncoding")
+    found = {}
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
+        for item in page.get("Contents", ()):
+            if not item["Key"].startswith("_lakemirror/"):
+                told = s3.head_object(Bucket=bucket, Key=item["Key"])
+                found[item["Key"]] = {name: told.get(name) for name in names}
+    return found
+
+
+def in_parts(s3: Any, key: str, *sizes: int) -> None:
+    """An object of the source in parts of these sizes."""
+    upload = s3.create_multipart_upload(Bucket="src", Key=key, ContentType="video/x")["UploadId"]
+    parts = []
+    for number, size in enumerate(sizes, 1):
+        body = bytes([number]) * size
+        part = s3.upload_part(Bucket="src", Key=key, UploadId=upload, PartNumber=number, Body=body)
+        parts.append({"ETag": part["ETag"], "PartNumber": number})
+    s3.complete_multipart_upload(Bucket="src", Key=key, UploadId=upload, MultipartUpload={"Parts": parts})
+
+
+def test_objects_arrive_with_their_parts_and_headers(r: World, s3: Any) -> None:
+    for key in ("a b+c%20/é", "x/", "x/../y", "empty", "k" * 1024):
+        body = b"" if key == "empty" else key.encode()
+        s3.put_object(Bucket="src", Key=key, Body=body, ContentType="text/x", Metadata={"m": "1"})
+    in_parts(s3, "parts", 5 * MIB, 5 * MIB, 12_345)
+    r.rule()
+    r.work(1)
+    assert heads(s3, "out") == heads(s3, "src")
+    assert r.rows() == [] and r.link().sent_objects == 6
+    sent = r.link().sent_objects
+    r.later(0)
+    Rule.objects.update(scan_wanted=True)
+    r.work(1)
+    assert Rule.objects.get().cycle == 2
+    assert r.link().sent_objects == sent
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket="out")
+
+
+def test_what_is_there_already_is_not_sent(r: World, s3: Any) -> None:
+    for number in range(20):
+        s3.put_object(Bucket="src", Key=f"k{number:02}", Body=b"%d" % number)
+    for number in range(0, 20, 2):
+        s3.put_object(Bucket="out", Key=f"k{number:02}", Body=b"%d" % number)
+    r.rule()
+    r.work(1)
+    assert r.link().sent_objects == 10
+    assert {key: told["ETag"] for key, told in heads(s3, "out").items()} == {
+        key: told["ETag"] for key, told in heads(s3, "src").items()
+    }
+
+
+def test_a_place_is_read_by_the_names_below_it(s3: Any, moto: str) -> None:
+    for key in ("p/a", "p/", "p/b/c", "pp", "p"):
+        s3.put_object(Bucket="src", Key=key, Body=b"1")
+    store = FastObjectStore(endpoint=moto, region=HOME, force_path_style=True, **KEYS)
+    place = PlaceReader(store, "s3://src/p/")
+    etag = "c4ca4238a0b923820dcc509a6f75849b"
+    assert place.listing("").items == [Listed("a", 1, etag), Listed("b/c", 1, etag)]
+    assert [item.key for item in place.listing("a").items] == ["b/c"]
+    dated = place.listing("a", dated=True).items[0]
+    seen = place.head("b/c")
+    assert seen is not None and seen.modified is not None and seen.info.etag == etag
+    listed = time_of(dated.modified)
+    assert listed is not None and abs((listed - seen.modified).total_seconds()) <= 1
+    assert place.head("none") is None
+    place.answers()
+    assert time_of("") is None
+
+
+def test_an_event_of_the_store_has_the_key_looked_at(r: World, s3: Any) -> None:
+    rule = r.rule(uri="s3://src/p")
+    r.work(1)
+    s3.put_object(Bucket="src", Key="p/a b+c", Body=b"1")
+    s3.put_object(Bucket="src", Key="q", Body=b"1")
+    records = [_record("src", "p/a+b%2Bc"), _record("src", "p/a+b%2Bc"), _record("src", "q"), _record("no", "p/x")]
+    told = _told(HOME, records)
+    assert "of replication rules noted" in told["message"]
+    assert ("replication-scan", -rule.pk) in r.lm.woken
+    assert "a b+c" in {bytes(row.key).decode() for row in Touched.objects.all()}
+    r.work(1)
+    assert list(heads(s3, "out")) == ["a b+c"]
+    assert not Touched.objects.exists() and Rule.objects.get().cycle == 1
+
+
+def test_events_of_other_regions_are_nobodys(r: World) -> None:
+    r.rule()
+    assert _told(AWAY, [_record("src", "a")])["message"] == "checking 0 missing objects now"
+    assert not Touched.objects.exists()
+
+
+def _record(bucket: str, key: str) -> dict[str, Any]:
+    return {"eventName": "ObjectCreated:Put", "s3": {"bucket": {"name": bucket}, "object": {"key": key}}}
+
+
+def _told(region: str, records: list[dict[str, Any]]) -> dict[str, Any]:
+    secret = str(config.current().hook_secret(region))
+    answer = Client().post(
+        f"/hooks/s3/{region}",
+        json.dumps({"Records": records}),
+        content_type="application/json",
+        headers={"authorization": f"Bearer {secret}"},
+    )
+    assert answer.status_code == 202, answer.content
+    told: dict[str, Any] = answer.json()
+    return told
