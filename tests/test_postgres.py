@@ -27,10 +27,13 @@ MODULES = (
     "notifications/test_rules.py",
     "rbac/test_idempotency.py",
     "rbac/test_last_administrator.py",
+    "replication/test_ledger.py",
+    "replication/test_soak.py",
+    "replication/test_workers.py",
     "test_moved_tables.py",
     "test_upgrade.py",
 )
 
 
 def test_all_of_these_pass_on_postgresql() -> None:
-    passes_on_postgresql(MODULES, LAKEMIRROR_EXPORT_SEEDS="1")
+    passes_on_postgresql(MODULES, LAKEMIRROR_EXPORT_SEEDS="1", LAKEMIRROR_RULE_SEEDS="2")
