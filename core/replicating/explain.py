@@ -9,7 +9,7 @@ from datetime import datetime
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State
 from core.pauses import Pause
-from core.replicating.states import Health
+from core.replicating.states import Code, Health
 from core.text.phrases import Phrase, code, count, say, sentence, sentences
 
 STATES = (
@@ -26,6 +26,18 @@ STATES = (
 objects don't."""
 
 
+AT_SOURCE = frozenset(
+    {
+        Code.SOURCE_DOWN,
+        Code.SOURCE_FAILED,
+        Code.SOURCE_BUCKET_NOT_FOUND,
+        Code.SOURCE_DENIED,
+        Code.SOURCE_REFUSED,
+    }
+)
+"""What the source is at fault for."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScanFacts:
     """How the comparing of all places stands. Times are None for never."""
@@ -40,16 +52,19 @@ class ScanFacts:
 
 @dataclass(frozen=True, slots=True)
 class LinkFacts:
-    """A link. `health`: up, down or blocked, `since` then, with what the store said; `pending`: objects that are to be
-    copied, `oldest`: since when the first of these is; `failed`: those that were refused one by one; `skipped`: those
-    that can't be copied as they are."""
+    """A link to a target, from a `source`. `health`: up, down or blocked, `since` then, with what the store said;
+    `pending`: objects that are to be copied, `oldest`: since when the first of these is; `failed`: those that were
+    refused one by one; `skipped`: those that can't be copied as they are."""
 
     number: int
     uri: str
     region: str
+    source: str = ""
+    source_region: str = ""
     pause: Pause | None = None
     health: str = Health.UP
     since: datetime | None = None
+    code: str = ""
     message: str = ""
     next_probe: datetime | None = None
     pending: int = 0
@@ -120,24 +135,22 @@ def _next(link: LinkFacts, now: datetime) -> str:
 
 
 def _blocked(link: LinkFacts, now: datetime) -> Phrase:
-    told = sentence(code(link.uri), f" has refused everything{_lasting(link, now)}: {link.message}")
+    if link.code == Code.NOT_CONFIGURED:
+        return sentence(f"nothing can be copied{_lasting(link, now)}: {link.message}")
+    who = code(link.source if link.code in AT_SOURCE else link.uri)
+    told = sentence(who, f" has refused everything{_lasting(link, now)}: {link.message}")
     return sentences(told, sentence(f"One object is tried {_next(link, now)}, then the others{_waiting(link)}"))
 
 
 def _down(link: LinkFacts, now: datetime) -> Phrase:
-    told = sentence(f"the store of {link.region} has not answered{_lasting(link, now)}: {link.message}")
+    region = link.source_region if link.code in AT_SOURCE else link.region
+    told = sentence(f"the store of {region} has not answered{_lasting(link, now)}: {link.message}")
     return sentences(told, sentence(f"It is tried again {_next(link, now)}{_waiting(link)}"))
 
 
 def _failed(link: LinkFacts, now: datetime) -> Phrase:
-    told = sentence(
-        f"{count(link.failed, 'object')} could not be copied and {_are(link.failed)} tried again once a day"
-    )
+    told = sentence(f"{count(link.failed, 'object')} could not be copied: tried again once a day, and by Retry")
     return sentences(told, _copying(link, now) if link.pending else say())
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
 
 
 def _copying(link: LinkFacts, now: datetime) -> Phrase:
@@ -191,4 +204,6 @@ def _of_several(alike: Sequence[LinkFacts], worst: Told, whole: int) -> Phrase:
     told = sentence(f"{who} {_OF_TARGETS[worst.state][number != 1]}")
     if worst.state in (State.UP_TO_DATE, State.NEW):
         return told
+    if code(alike[0].uri).parts[0] in worst.sentence.parts:
+        return sentences(told, worst.sentence)
     return sentences(told, say(code(alike[0].uri), ": ", worst.sentence))
