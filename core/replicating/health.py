@@ -18,6 +18,8 @@ from core.replicating.states import Code, Health
 SILENCES = 3
 SILENT_WITHIN = timedelta(seconds=10)
 REFUSALS = 20
+GRACE = timedelta(seconds=10)
+"""So long after a link is up again no refusals block it: something just arrived, so those are of single objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ def _after_refusal(standing: Standing, outcome: Outcome, now: datetime) -> Stand
         return _probed(standing, outcome, now)
     same = standing.state is Health.UP and standing.tally.code == outcome.code
     refusals = standing.tally.refusals + 1 if same else 1
-    if refusals >= REFUSALS:
+    fresh = standing.state is Health.UP and standing.since is not None and now - standing.since < GRACE
+    if refusals >= REFUSALS and not fresh:
         return Standing(Health.BLOCKED, now, outcome.code, outcome.message, now + timedelta(seconds=PROBE_BLOCKED))
     tally = Tally(refusals, outcome.code)
     return Standing(Health.UP, now, tally=tally) if standing.state is Health.DOWN else replace(standing, tally=tally)

@@ -24,9 +24,10 @@ from core.replicating.states import Code
 
 
 class Kind(StrEnum):
-    """What follows from a try. Done: it is at the target. Gone: the source has it no more. Late: not begun. Changed:
-    the source has another one by now. Retry: it may pass by itself. Silent: nobody answered. Refused: what concerns,
-    as a rule, all objects. Failed: this object alone. Skipped: it can't be copied as it is."""
+    """What follows from a try. Done: it is at the target. Gone: the source has it no more, or none that the rule
+    copies. Late: not begun. Changed: the source has another one by now. Retry: it may pass by itself. Silent: nobody
+    answered. Refused: what concerns, as a rule, all objects. Failed: this object alone. Skipped: it can't be copied as
+    it is."""
 
     DONE = "done"
     GONE = "gone"

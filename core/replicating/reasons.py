@@ -25,8 +25,7 @@ WORDS: Mapping[Code, str] = {
     Code.TARGET_REFUSED: "the target's store refuses to take it",
     Code.CUSTOMER_KEY: "it is encrypted with a customer's key, which LakeMirror has not",
     Code.KEY_TOO_LONG: "its key would be longer than 1,024 bytes at the target",
-    Code.PARTS_DIFFER: "its parts could not be copied as they are",
-    Code.CHECKSUM_MISMATCH: "what arrived differed from what was sent",
+    Code.PARTS_DIFFER: "it was copied, but what the target tells of it does not prove it equal",
     Code.INTERNAL: "LakeMirror failed; the worker's log says why",
 }
 

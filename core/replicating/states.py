@@ -44,5 +44,4 @@ class Code(StrEnum):
     CUSTOMER_KEY = "CustomerKey"
     KEY_TOO_LONG = "KeyTooLong"
     PARTS_DIFFER = "PartsDiffer"
-    CHECKSUM_MISMATCH = "ChecksumMismatch"
     INTERNAL = "Internal"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from core.bringing import Side, Unbrought
@@ -27,6 +28,8 @@ class Head(Protocol):
 
     @property
     def info(self) -> ObjectInfo: ...
+    @property
+    def modified(self) -> datetime | None: ...
 
 
 class Place(Protocol):
@@ -64,14 +67,21 @@ def _asking(side: Side) -> Iterator[None]:
 class Copying:
     """Brings objects from one place to another. Safe to use from several threads.
 
-    `stopped` says that nothing more may begin. What is there already, as the source has it, is never written again.
+    `stopped` says that nothing more may begin; `wants`, where not all objects are to be copied, which are, by when they
+    were last written. What is there already, as the source has it, is never written again.
     """
 
     def __init__(
-        self, source: Place, target: Place, mover: Brings, proof_key: str, stopped: Callable[[], bool] = lambda: False
+        self,
+        source: Place,
+        target: Place,
+        mover: Brings,
+        proof_key: str,
+        stopped: Callable[[], bool] = lambda: False,
+        wants: Callable[[datetime | None], bool] | None = None,
     ) -> None:
         self._source, self._target, self._mover = source, target, mover
-        self._proof_key, self._stopped = proof_key, stopped
+        self._proof_key, self._stopped, self._wants = proof_key, stopped, wants
         self._source_answers = False
 
     def copy(self, wanted: Wanted) -> Outcome:
@@ -120,7 +130,7 @@ class Copying:
         with _asking(Side.DESTINATION):
             there = self._target.head(wanted.key)
         found = there.info if there is not None else None
-        if not (wanted.etag and wanted.size >= 0):
+        if self._wants is not None or not (wanted.etag and wanted.size >= 0):
             return self._as_it_is_now(wanted.key, found)
         if found is not None and found.size == wanted.size:
             if found.etag == wanted.etag:
@@ -134,6 +144,8 @@ class Copying:
         if seen is None:
             return self._gone()
         own = seen.info
+        if self._wants is not None and not self._wants(seen.modified):
+            return Outcome(Kind.GONE)
         if by_heads(own, found, self._target.uri(key), self._proof_key) is Alike.EQUAL:
             return Outcome(Kind.DONE, size=own.size, etag=own.etag)
         return self._bring(Wanted(key, own.size, own.etag))

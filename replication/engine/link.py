@@ -82,8 +82,12 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
         bytes_per_second=float(link.bytes_per_second or 0),
         objects_per_second=float(link.objects_per_second or 0),
     )
-    copying = Copying(source, target, mover, replication_jobs.proof_key(), lambda: made.over)
-    made = Round(link, lease, mover, copying, standing, most=1 if standing.state is Health.BLOCKED else None)
+    wants = None if rule.existing and rule.new else rule.wants
+    copying = Copying(source, target, mover, replication_jobs.proof_key(), lambda: made.over, wants)
+    made = Round(link, lease, mover, copying, standing)
+    if standing.state is Health.BLOCKED:
+        # By turns: what is refused may be the oldest objects alone.
+        made.most, made.newest = 1, standing.probes % 2 == 1
     return made
 
 

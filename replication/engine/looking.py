@@ -12,7 +12,7 @@ from typing import Any
 from adapters.s3.place_reader import time_of
 from core.errors import LakeMirrorError
 from core.replicating.comparing import Alike, by_heads, by_listing
-from core.replicating.eligible import in_time, is_copied
+from core.replicating.eligible import is_copied
 from core.replicating.merging import Listed, Window
 from core.replicating.states import Health
 from db import clock
@@ -63,10 +63,7 @@ class Looker:
         """Whether the rule copies such an object of the source."""
         if not is_copied(item.key):
             return False
-        rule = self.rule
-        return (rule.existing and rule.new) or in_time(
-            time_of(item.modified), rule.created_at, existing=rule.existing, new=rule.new
-        )
+        return (self.rule.existing and self.rule.new) or self.rule.wants(time_of(item.modified))
 
     # --- of a window --------------------------------------------------------------------------------------------------
 

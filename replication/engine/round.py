@@ -50,7 +50,7 @@ class Sent:
 
 @dataclass
 class Round:
-    """Brings what is due of a link. `most`: so many rows at most, for a probe say."""
+    """Brings what is due of a link. `most`: so many rows at most, for a probe say; `newest`: those noted last."""
 
     link: Link
     lease: Lease
@@ -58,6 +58,7 @@ class Round:
     copying: Copying
     standing: Standing
     most: int | None = None
+    newest: bool = False
     seconds: float = ROUND_SECONDS
     stopped: bool = False
     sent: Sent = field(default_factory=Sent)
@@ -102,7 +103,8 @@ class Round:
         room = CLAIMED - len(self._in_hand)
         if self.most is not None:
             room = min(room, self.most - self._claimed)
-        due = OpenObject.objects.filter(link=self.link.pk).due(clock.now())[: room + len(self._in_hand)]
+        due = OpenObject.objects.filter(link=self.link.pk).due(clock.now())
+        due = (due.order_by("-pk") if self.newest else due)[: room + len(self._in_hand)]
         rows = [row for row in due if row.pk not in self._in_hand][:room] if room > 0 else []
         self._dry = len(rows) < room or room <= 0
         self._claimed += len(rows)
@@ -119,10 +121,11 @@ class Round:
         lanes.submit(copy, large=lane_of(row.size) == LARGE).add_done_callback(self._ended.put)
 
     def _gathered(self) -> list[Ended]:
-        """What ends within the next second, at least one unless nothing does."""
+        """What ends within the next second; no more than half of what is handed out, so that threads never wait for
+        the database."""
         gathered: list[Ended] = []
         until = time.monotonic() + SETTLE_SECONDS
-        while len(gathered) < min(CLAIMED, len(self._in_hand)) and (left := until - time.monotonic()) > 0:
+        while len(gathered) < min(CLAIMED // 2, len(self._in_hand)) and (left := until - time.monotonic()) > 0:
             try:
                 gathered.append(self._ended.get(timeout=left).result())
             except Empty:

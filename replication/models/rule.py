@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 
+from core.replicating.eligible import in_time
 from core.replicating.states import Health
 from db.fields import ExactTextField
 from db.labels import Labelled
@@ -52,6 +55,10 @@ class Rule(Pausable, Labelled):
     def audit_name(self) -> str:
         """The subject of events about it."""
         return f"replication/{self.name}"
+
+    def wants(self, modified: datetime | None) -> bool:
+        """Whether an object that was last written then is copied; None: nobody knows when."""
+        return in_time(modified, self.created_at, existing=self.existing, new=self.new)
 
 
 class Link(Pausable):

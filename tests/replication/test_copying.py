@@ -473,3 +473,64 @@ def test_deleting_a_rule_takes_its_rows_and_duties_and_no_object(w: World, monke
     assert not OpenObject.objects.exists()
     assert Duty.objects.filter(kind__startswith="replication-").count() == 2
     assert len(w.there(FAR, "two")) == 10
+
+
+def test_a_target_whose_etags_prove_nothing_is_told_and_not_written_each_time(w: World) -> None:
+    w.put("a")
+    w.rule()
+    w.away.etag_of = lambda data: f"0x{len(data)}"
+    w.work()
+    (row,) = w.rows()
+    assert (row.status, row.code) == ("failed", "PartsDiffer") and "0x4" in row.detail
+    assert w.there() == {"a": b"data"}
+    w.later(3600)
+    w.work()
+    assert len(w.away.written) == 1
+
+
+def test_where_encryption_changes_etags_the_size_decides(w: World) -> None:
+    w.put("a")
+    w.rule()
+    w.away.etag_of = lambda data: "f" * 32
+    w.away.told = {"x-amz-server-side-encryption": "aws:kms"}
+    w.work()
+    w.later(3600)
+    w.work()
+    assert w.rows() == [] and len(w.away.written) == 1
+    w.put("a", b"longer")
+    w.later(3600)
+    w.work()
+    assert w.there() == {"a": b"longer"} and w.rows() == []
+
+
+def test_many_objects_that_are_refused_alone_keep_the_others_for_a_while_and_then_fail_alone(w: World) -> None:
+    for number in range(25):
+        w.put(f"a-secret/{number:02}")
+    w.rule()
+    w.away.before = refusing(Denied("403"), "PUT", keys="a-secret/")
+    w.work(1)
+    assert w.link().health == "blocked"
+    for number in range(30):
+        w.put(f"open/{number:02}")
+    w.later(600)
+    for _ in range(4):
+        w.work(1)
+        w.later(61)
+    assert sorted(w.there()) == [f"open/{number:02}" for number in range(30)]
+    assert w.link().health == "up"
+    assert {(row.status, row.code, row.attempts) for row in w.rows()} == {("failed", "DstPutObjectNotPermitted", 1)}
+    w.check_counts()
+
+
+def test_what_a_changed_rule_does_not_want_any_more_goes_from_the_ledger(w: World) -> None:
+    w.put("old")
+    w.later(10)
+    w.rule()
+    w.later(10)
+    w.put("new")
+    w.scan()
+    assert w.names() == ["new", "old"]
+    Rule.objects.update(existing=False)
+    w.copy()
+    assert sorted(w.there()) == ["new"] and w.rows() == []
+    w.check_counts()

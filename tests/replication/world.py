@@ -42,7 +42,9 @@ class Asked(Counter[str]):
 
 
 class Store(MemoryS3):
-    """A store in memory that also answers for its buckets, and tells when objects were written."""
+    """A store in memory that also answers for its buckets, and tells when objects were written.
+
+    `etag_of`: the ETags that it gives; `told`: headers of every answer about an object."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,15 +52,22 @@ class Store(MemoryS3):
         self.buckets = {"src": {}, "out": {}, "two": {}}
         self.modified: dict[tuple[str, str], datetime] = {}
         self.written: list[tuple[str, str, bytes]] = []
-        self.classes: dict[str, str] = {}
+        self.etag_of: Callable[[bytes], str] = etag
+        self.told: dict[str, str] = {}
 
     head = FastObjectStore.head
+
+    def _own(self, answer: Any, data: bytes) -> dict[str, str]:
+        return {**(answer.headers or {}), "etag": f'"{self.etag_of(data)}"', **self.told}
+
+    def _put(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:
+        return Answer(b"", self._own(super()._put(bucket, key, given, body), body))
 
     def _head(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:
         if not key:
             return Answer(b"", {})
         answer = self._get(bucket, key, given, body)
-        return Answer(b"", {**(answer.headers or {}), **self._dated(bucket, key)})
+        return Answer(b"", {**self._own(answer, bucket[key]), **self._dated(bucket, key)})
 
     def _dated(self, bucket: dict[str, bytes], key: str) -> dict[str, str]:
         name = next(name for name, objects in self.buckets.items() if objects is bucket)
@@ -74,6 +83,7 @@ class Store(MemoryS3):
         """As MemoryS3, in the order of bytes; with times where somebody asks."""
         name = split_uri(prefix_uri)[0]
         page = super().page(prefix_uri, after)
+        page.etags[:] = [self.etag_of(self.buckets[name][key]) for key in page.keys]
         if dated:
             times = [self.modified.get((name, key)) for key in page.keys]
             page.modified.extend(at.isoformat() if at else "" for at in times)

@@ -87,6 +87,14 @@ def test_twenty_refusals_of_one_kind_in_a_row_block() -> None:
     assert after(after(almost, DONE, T), REFUSED, T).state is Health.UP
 
 
+def test_right_after_something_arrived_refusals_are_of_single_objects() -> None:
+    blocked = through(*[(REFUSED, 0)] * REFUSALS)
+    up = after(blocked, DONE, at(60))
+    refused = through(*[(REFUSED, 69)] * 50, standing=up)
+    assert refused.state is Health.UP
+    assert through((REFUSED, 70), standing=refused).state is Health.BLOCKED
+
+
 def test_who_is_blocked_is_probed_once_a_minute_until_something_arrives() -> None:
     blocked = through(*[(REFUSED, 0)] * REFUSALS, (FULL, 60))
     assert (blocked.state, blocked.code, blocked.probe_at) == (Health.BLOCKED, Code.TARGET_FULL, at(120))
