@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 
 from adapters.s3.fast_store import FastObjectStore, ListedPage
 from adapters.s3.store import NO_HEADERS, split_uri
+from adapters.s3.write_probe import probe
 from core.errors import LakeMirrorError, Unreachable
 from db import clock
 from deployment.wiring.replication_jobs import quick_place_of
@@ -185,6 +186,7 @@ def world(lm: Deployment) -> Iterator[World]:
         mock.patch("deployment.wiring.replication_jobs._store", lambda region, workers: made.stores[region]),
         mock.patch("deployment.wiring.clients.quick_bulk_objects", lambda region: made.stores[region]),
         mock.patch("deployment.wiring.replication_jobs.quick_place_of", quick_place_of),
+        mock.patch("replication.preflight.checks.probe", probe),
         mock.patch("deployment.wiring.replication_jobs.is_one_store", lambda one, other: one == other),
         mock.patch("adapters.s3.writes.pause_before", lambda attempt, error: 0.0),
         mock.patch("db.clock.now", now),
