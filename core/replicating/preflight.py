@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from core.errors import LakeMirrorError
-from core.exporting.preflight import statement
+from core.errors import LakeMirrorError, NotFound
+from core.exporting import preflight as of_stores
+from core.exporting.preflight import Store, statement
 from core.installations.preflight import Check, CheckOutcome, NotAsked, failing, not_known
 from core.replicating.merging import Listing
 from core.text.phrases import count
@@ -34,6 +35,14 @@ def check_name(name: str, error: LakeMirrorError | None) -> Check:
 def check_address(side: str, uri: str, error: LakeMirrorError | None) -> Check:
     """Is it an address of S3, in a region that is known?"""
     return failed(side, error) if error else Check(side, CheckOutcome.OK, f"{uri} is an address of S3")
+
+
+def check_bucket(side: str, store: Store, answer: object) -> Check:
+    """Does the store of the region answer, know our key, and have the bucket?"""
+    if isinstance(answer, NotFound):
+        fix = "Create the bucket, or choose the region in whose store it is"
+        return Check(f"{side}-bucket", CheckOutcome.FAILED, f"There is no bucket {store.bucket} at {store.where}", fix)
+    return of_stores.check_bucket(side, store, answer)
 
 
 def check_apart(side: str, uri: str, error: LakeMirrorError | None) -> Check:

@@ -159,7 +159,7 @@ def _of_place(plan: _Plan, side: str, uri: str, answers: Answers) -> Iterator[Ch
     if side not in plan.places:
         return
     answer = answers[f"{side}-listing"]
-    yield of_stores.check_bucket(side, _store(plan, side), answer)
+    yield decide.check_bucket(side, _store(plan, side), answer)
     yield of_stores.check_list(side, uri, answer)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,6 +13,7 @@ from core.errors import Conflict
 from rbac.models import User
 from replication.models import Link, Rule
 from tests.browser.test_accessibility import violations
+from tests.fakes import takes_everything
 from tests.mirrors.harness import deployment
 from tests.replication.factories import in_trouble
 from tests.replication.world import World, refusing, world
@@ -22,7 +24,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 @pytest.fixture
 def w(owner: User) -> Iterator[World]:
     """A bucket `src` with some logs, and an empty one `out` in another region."""
-    with deployment() as lm, world(lm) as made:
+    tried = mock.patch("replication.preflight.checks.probe", takes_everything)
+    with deployment() as lm, world(lm) as made, tried:
         for key in ("in/a", "in/bad b", "other"):
             made.put(key)
         yield made

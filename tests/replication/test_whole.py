@@ -145,6 +145,7 @@ def test_places_are_really_tried_before(w: World, api: Api) -> None:
     w.far.before = refusing(Denied("403 to put"), "PUT")
     checks = {one["id"]: one for one in api.call("POST", f"{RULES}/preflight", body)[1]["checks"]}
     assert checks["target-1-bucket"]["state"] == "failed" and "no bucket absent" in checks["target-1-bucket"]["message"]
+    assert checks["target-1-bucket"]["fix"] == "Create the bucket, or choose the region in whose store it is"
     assert checks["source-right:s3:GetObject"]["state"] == "ok"
     assert checks["target-2-right:s3:ListBucket"]["state"] == "ok"
     refused = checks["target-2-right:s3:PutObject"]
