@@ -11,7 +11,7 @@ from enum import StrEnum
 from adapters.s3.place_reader import Seen
 from core.errors import Invalid, LakeMirrorError, Unreachable
 from core.replicating.comparing import Alike, by_heads
-from core.replicating.eligible import LONGEST_KEY, in_time, is_copied
+from core.replicating.eligible import LONGEST_KEY, is_copied
 from core.replicating.states import OpenStatus
 from db import clock
 from deployment.wiring import replication_jobs
@@ -100,8 +100,7 @@ def _at_target(
         return AtTarget(link, Standing.SOURCE_MISSING, there, noted)
     if by_heads(source.info, there and there.info, uri, replication_jobs.proof_key()) is Alike.EQUAL:
         return AtTarget(link, Standing.VERIFIED, there)
-    rule, status = link.rule, noted.status if noted else ""
-    wanted = in_time(source.modified, rule.created_at, existing=rule.existing, new=rule.new)
-    if not wanted or status == OpenStatus.SKIPPED.value:
+    status = noted.status if noted else ""
+    if not link.rule.wants(source.modified) or status == OpenStatus.SKIPPED.value:
         return AtTarget(link, Standing.SKIPPED, there, noted)
     return AtTarget(link, Standing.FAILED if status == OpenStatus.FAILED.value else Standing.PENDING, there, noted)
