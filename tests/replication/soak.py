@@ -72,8 +72,7 @@ class Soak:
             self.w.check_counts()
             if unknown := self.unknown():
                 return unknown
-        self._heal()
-        return self.problems()
+        return self._heal() or self.problems()
 
     def unknown(self) -> list[str]:
         """What a target lacks, and neither the ledger nor a stretch that is to be looked through again says so, once
@@ -158,14 +157,19 @@ class Soak:
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
-    def _heal(self) -> None:
-        """Nothing is wrong any more, and time goes by."""
+    def _heal(self) -> list[str]:
+        """Nothing is wrong any more, and time goes by; gives what nobody knew of before the copying went on."""
         self.faults.clear()
         self.steps_left = None
         Link.objects.update(paused=False)
+        self.w.later(90_000)
+        for _ in range(4):
+            self.w.scan()
+        unknown = self.unknown()
         for _ in range(8):
             self.w.later(90_000)
             self.w.work(3)
+        return unknown
 
     def problems(self) -> list[str]:
         """What should not be so."""
