@@ -76,6 +76,8 @@ class LinkFacts:
     """Why the target could not be listed the last time, "" if it could."""
     more: bool = False
     """Whether more is to be copied than is counted."""
+    compared_at: datetime | None = None
+    """When all of the source had last been compared with it; None: never yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,20 @@ def tell_link(link: LinkFacts, scan: ScanFacts, now: datetime, rule_pause: Pause
         return Told(State.UNKNOWN, "Unknown", sentences(unknown, _copying(link, now) if link.pending else say()))
     if link.pending or link.more:
         return Told(State.SYNCING, "Copying", _copying(link, now))
-    if scan.whole_at is None:
+    if not (link.compared_at or scan.whole_at or scan.error):
         return Told(State.NEW, "Comparing", say("Both places are being compared for the first time."))
-    ago = in_words((now - scan.whole_at).total_seconds())
+    if scan.error or link.compared_at is None or (scan.whole_at and link.compared_at < scan.whole_at):
+        return Told(State.UNKNOWN, "Unknown", _not_compared(link, scan, now))
+    ago = in_words((now - link.compared_at).total_seconds())
     but = f", but {count(link.skipped, 'object')} that can't be copied as they are" if link.skipped else ""
     return Told(State.UP_TO_DATE, "Up to date", sentence(f"it has all that the source had{but}, compared {ago} ago"))
+
+
+def _not_compared(link: LinkFacts, scan: ScanFacts, now: datetime) -> Phrase:
+    """The target did not answer while all others were compared, or nothing can be."""
+    ago = f"last compared {in_words((now - link.compared_at).total_seconds())} ago" if link.compared_at else ""
+    why = scan.error or "the target could not be read when all was compared"
+    return sentence(f"what it lacks is not known: {why}; {ago or 'it was never compared'}")
 
 
 def _waiting(link: LinkFacts) -> str:
@@ -168,7 +179,7 @@ def tell_rule(links: Sequence[tuple[LinkFacts, Told]], scan: ScanFacts, pause: P
         return Told(State.PAUSED, "Paused", sentence(pause.told(now), ": nothing is copied, what changes is noted"))
     worst = min((told for _, told in links), key=lambda told: told.rank)
     unread = _unread(scan, now)
-    if unread is not None and unread.rank < worst.rank:
+    if unread is not None and unread.rank <= worst.rank:
         return Told(unread.state, unread.word, unread.sentence)
     many = len(links) > 1
     alike = [link for link, told in links if told.state is worst.state]
@@ -188,7 +199,7 @@ def _unread(scan: ScanFacts, now: datetime) -> Told | None:
 _OF_TARGETS = {
     State.BLOCKED: ("is blocked", "are blocked"),
     State.FAILED: ("lacks objects that failed", "lack objects that failed"),
-    State.UNKNOWN: ("can't be listed", "can't be listed"),
+    State.UNKNOWN: ("could not be compared", "could not be compared"),
     State.RETRYING: ("is down", "are down"),
     State.PAUSED: ("is paused", "are paused"),
     State.SYNCING: ("is being copied to", "are being copied to"),
@@ -200,7 +211,8 @@ _OF_TARGETS = {
 def _of_several(alike: Sequence[LinkFacts], worst: Told, whole: int) -> Phrase:
     """Of several links: how many are so, and what is said of the first of them."""
     number = len(alike)
-    who = f"all {whole} targets" if number == whole else f"{number} of {whole} targets"
+    every = "both targets" if whole == 2 else f"all {whole} targets"
+    who = every if number == whole else f"{number} of {whole} targets"
     told = sentence(f"{who} {_OF_TARGETS[worst.state][number != 1]}")
     if worst.state in (State.UP_TO_DATE, State.NEW):
         return told

@@ -88,6 +88,7 @@ def _begin_cycle(rule: Rule, lease: Lease) -> None:
     with lease.transaction():
         values = {"cycle_began_at": now, "cycle_objects": 0, "cycle_bytes": 0, "scan_wanted": False}
         Rule.objects.filter(pk=rule.pk).update(**values)
+        rule.links.update(uncompared=False)
         shards.look_at_all(rule.pk, now)
     rule.cycle_began_at = now
 
@@ -100,12 +101,14 @@ def _end_cycle(rule: Rule, lease: Lease) -> bool:
     if Shard.objects.filter(left, rule=rule.pk).exists():
         return False
     sums = Shard.objects.filter(rule=rule.pk).aggregate(objects=Sum("objects_last"), bytes=Sum("bytes_last"))
+    now = clock.now()
     with lease.transaction():
+        rule.links.filter(uncompared=False).update(compared_at=now)
         Rule.objects.filter(pk=rule.pk).update(
             cycle=F("cycle") + 1,
             cycle_began_at=None,
             full_began_at=rule.cycle_began_at,
-            full_ended_at=clock.now(),
+            full_ended_at=now,
             full_objects=sums["objects"] or 0,
             full_bytes=sums["bytes"] or 0,
         )
@@ -176,8 +179,9 @@ class Piece:
         with self.lease.transaction():
             noted = looking.note(self.rule, lacks)
             looking.note_unlisted(window.failed, window.there)
-            if self.looker.unasked or window.failed:
+            if unread := self.looker.unasked | window.failed.keys():
                 Shard.objects.filter(pk=shard.pk).update(missed=True, dirty=True)
+                self.rule.links.filter(pk__in=unread).update(uncompared=True)
             if cuts:
                 shards.cut(shard, window.last.encode(), clock.now())
             if window.end or cuts:

@@ -15,7 +15,7 @@ from core.replicating.outcomes import Kind, Outcome
 from core.replicating.states import Health, OpenStatus
 from db import clock
 from jobs.lease import Lease
-from replication.models import Link, OpenObject
+from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties, ledger, shards
 
 DETAIL_LENGTH = 1000
@@ -80,6 +80,7 @@ def note_standing(link: Link, before: Standing, standing: Standing, now: datetim
     if standing.state is Health.UP and before.state is not Health.UP:
         ledger.due_now(link, now)
         if shards.look_at_dirty_ones(link.rule_id, now):
+            Rule.objects.filter(pk=link.rule_id).update(scan_wanted=True)
             duties.wake_scan(link.rule_id)
 
 

@@ -91,6 +91,12 @@ class Link(Pausable):
     pace_bytes = models.FloatField(default=0.0)
     oldest_at = models.DateTimeField(null=True, help_text="since when the oldest pending object waits; null: none does")
     listing_error = ExactTextField(blank=True, default="", help_text="why the target could not be listed the last time")
+    compared_at = models.DateTimeField(
+        null=True, help_text="when a look through the whole source ended in which the target could be read; null: none yet"
+    )
+    uncompared = models.BooleanField(
+        default=False, help_text="somewhere in the look at hand nobody could read what the target has"
+    )
     overflowed = models.BooleanField(default=False, help_text="more lacks than rows are kept of: stretches are dirty")
     writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from core.mirroring.rpo import in_words
 from core.mirroring.states import State
 from core.replicating.explain import LinkFacts, ScanFacts, Told, tell_link, tell_rule
 from core.replicating.reasons import reason_words
@@ -16,6 +17,8 @@ from jobs.models import Duty
 from replication.models import Link, OpenCount, Rule
 from replication.transitions.duties import SCAN
 
+OVERDUE = timedelta(minutes=5)
+"""A look that was due so long ago, and that nobody has begun, says that no worker is there for it."""
 PACE_LASTS = timedelta(seconds=60)
 """What was measured of a link's pace longer ago says nothing about now."""
 
@@ -174,15 +177,17 @@ def worst_first(readings: Sequence[RuleReading]) -> list[RuleReading]:
 def _reading(
     rule: Rule, links: Sequence[Link], counts: Mapping[int, Sequence[ReasonCount]], duty: Duty | None, now: datetime
 ) -> RuleReading:
-    scan = _scan(rule, duty)
+    scan = _scan(rule, duty, now)
     read = [_link_reading(link, counts.get(link.pk, ()), scan, rule, now) for link in links]
     told = tell_rule([(reading.facts, reading.told) for reading in read], scan, rule.pause, now)
     return RuleReading(rule, read, scan, told, now)
 
 
-def _scan(rule: Rule, duty: Duty | None) -> ScanFacts:
+def _scan(rule: Rule, duty: Duty | None, now: datetime) -> ScanFacts:
     """What its source's store said counts before what became of the duty."""
     failing = duty.outcome if duty and duty.failures else ""
+    if duty and now - duty.due_at > OVERDUE and (duty.until is None or duty.until < now):
+        failing = f"no worker has taken that up for {in_words((now - duty.due_at).total_seconds())}"
     refused = bool(duty and duty.refusal)
     return ScanFacts(rule.full_ended_at, rule.error or failing, refused)
 
@@ -212,5 +217,6 @@ def _link_reading(link: Link, counts: Sequence[ReasonCount], scan: ScanFacts, ru
         skipped=sums[OpenStatus.SKIPPED.value][0],
         unlisted=link.listing_error,
         more=link.overflowed,
+        compared_at=link.compared_at,
     )
     return LinkReading(link, facts, tell_link(facts, scan, now, rule.pause), counts, now)

@@ -26,7 +26,8 @@ BLOCKED = {
 
 
 def a_link(number: int = 1, **more: Any) -> LinkFacts:
-    return LinkFacts(number, f"s3://out-{number}", "eu-west-1", "s3://src", "us-east-1", **more)
+    facts = {"compared_at": COMPARED.whole_at} | more
+    return LinkFacts(number, f"s3://out-{number}", "eu-west-1", "s3://src", "us-east-1", **facts)
 
 
 def told(link: LinkFacts, scan: ScanFacts = COMPARED) -> tuple[State, str]:
@@ -94,8 +95,21 @@ def test_each_state_of_a_link_has_its_sentence(more: dict[str, Any], state: Stat
 
 
 def test_nothing_is_up_to_date_before_it_was_compared() -> None:
-    assert told(a_link(), ScanFacts()) == (State.NEW, "Both places are being compared for the first time.")
+    new = a_link(compared_at=None)
+    assert told(new, ScanFacts()) == (State.NEW, "Both places are being compared for the first time.")
     assert told(a_link(pending=1), ScanFacts())[0] is State.SYNCING
+    assert told(new, ScanFacts(error="403 to list")) == (
+        State.UNKNOWN,
+        "What it lacks is not known: 403 to list; it was never compared.",
+    )
+
+
+@pytest.mark.parametrize(("compared_at", "last"), [(AGO, "last compared 12 min ago"), (None, "it was never compared")])
+def test_a_target_that_was_left_out_when_all_was_compared_is_not_up_to_date(
+    compared_at: datetime | None, last: str
+) -> None:
+    told_of = f"What it lacks is not known: the target could not be read when all was compared; {last}."
+    assert told(a_link(compared_at=compared_at)) == (State.UNKNOWN, told_of)
 
 
 def of_rule(*links: LinkFacts, scan: ScanFacts = COMPARED, pause: Pause | None = None) -> tuple[State, str]:
@@ -105,7 +119,7 @@ def of_rule(*links: LinkFacts, scan: ScanFacts = COMPARED, pause: Pause | None =
 
 def test_a_rule_is_as_its_worst_link() -> None:
     assert of_rule(a_link()) == told(a_link())
-    assert of_rule(a_link(), a_link(2)) == (State.UP_TO_DATE, "All 2 targets are up to date.")
+    assert of_rule(a_link(), a_link(2)) == (State.UP_TO_DATE, "Both targets are up to date.")
     assert of_rule(a_link(pending=1), a_link(2, **BLOCKED), a_link(3, failed=1)) == (
         State.BLOCKED,
         "1 of 3 targets is blocked. s3://out-2 has refused everything for 12 min: 403 to put. One object is tried in "
