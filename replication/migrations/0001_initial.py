@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 ('pace_bytes', models.FloatField(default=0.0)),
                 ('oldest_at', models.DateTimeField(help_text='since when the oldest pending object waits; null: none does', null=True)),
                 ('listing_error', models.TextField(blank=True, default='', help_text='why the target could not be listed the last time')),
-                ('compared_at', models.DateTimeField(help_text='when a look through the whole source ended in which the target could be read; null: none yet', null=True)),
+                ('compared_at', models.DateTimeField(help_text='when a look ended that compared it with the whole source; null: none yet', null=True)),
                 ('uncompared', models.BooleanField(default=False, help_text='somewhere in the look at hand nobody could read what the target has')),
                 ('overflowed', models.BooleanField(default=False, help_text='more lacks than rows are kept of: stretches are dirty')),
                 ('writes_until', models.DateTimeField(help_text='nothing that was ever begun is written after it', null=True)),

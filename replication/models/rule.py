@@ -92,7 +92,7 @@ class Link(Pausable):
     oldest_at = models.DateTimeField(null=True, help_text="since when the oldest pending object waits; null: none does")
     listing_error = ExactTextField(blank=True, default="", help_text="why the target could not be listed the last time")
     compared_at = models.DateTimeField(
-        null=True, help_text="when a look through the whole source ended in which the target could be read; null: none yet"
+        null=True, help_text="when a look ended that compared it with the whole source; null: none yet"
     )
     uncompared = models.BooleanField(
         default=False, help_text="somewhere in the look at hand nobody could read what the target has"

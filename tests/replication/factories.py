@@ -35,6 +35,7 @@ def a_rule(name: str = "logs", *targets: str, **more: Any) -> Rule:
 def a_link(rule: Rule, number: int = 1, uri: str = "s3://dst/in", **more: Any) -> Link:
     """One to eu-west-1 that has copied something."""
     fields = {"region": "eu-west-1", "sent_objects": 1100, "sent_bytes": 2 << 30, "sent_at": NOW}
+    fields |= {"compared_at": rule.full_ended_at}
     return Link.objects.create(rule=rule, number=number, uri=uri, **fields | more)
 
 

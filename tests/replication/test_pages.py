@@ -47,7 +47,7 @@ def test_without_rules_the_list_says_how_to_begin(olga: Client) -> None:
 def test_the_worst_stand_first(olga: Client) -> None:
     a_rule("calm")
     in_trouble()
-    Rule.objects.filter(pk=a_rule("fresh").pk).update(full_ended_at=None, full_began_at=None)
+    a_rule("fresh", full_ended_at=None, full_began_at=None)
     page = body(olga, "/replication/")
     names = ['href="/replication/orders/"', 'href="/replication/fresh/"', 'href="/replication/calm/"']
     places = [page.index(name) for name in names]
