@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from console import exports_summary
-from console.jobs.listing import duties_of
+from console.jobs.listing import duties_of, others_of
 from console.jobs.workers import WorkerReading, worker_readings
 from jobs.deployments import disagreements
 from jobs.queue_status import QueueReading, queue_readings
@@ -26,7 +25,7 @@ def queues_seen_by(user: Any, visible: MirrorQuerySet, now: datetime) -> list[Qu
     readings = queue_readings(now)
     if sees_every_mirror(user):
         return readings
-    own = duties_of(visible, exports_summary.subjects(user)).order_by().values_list("queue", flat=True)
+    own = duties_of(visible, others_of(user)).order_by().values_list("queue", flat=True)
     names = set(own.distinct())
     return [reading for reading in readings if reading.name in names]
 
@@ -35,7 +34,7 @@ def workers_seen_by(
     user: Any, visible: MirrorQuerySet, queues: Sequence[QueueReading], now: datetime
 ) -> list[WorkerReading]:
     """The workers of these queues, which are those that they see, with how many of their tasks each runs."""
-    readings = worker_readings(duties_of(visible, exports_summary.subjects(user)), now)
+    readings = worker_readings(duties_of(visible, others_of(user)), now)
     names = {queue.name for queue in queues}
     all_seen = sees_every_mirror(user)
     return [reading for reading in readings if all_seen or reading.queue in names]

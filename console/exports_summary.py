@@ -103,14 +103,16 @@ class SourceRepository:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What a duty is about, and the right to have it done."""
+    """What a duty of an export or of a rule is about, and the right to have it done."""
 
     name: str
     url: str
     place: SourceRepository
     branch: str
-    """As addresses have it: with the export's name, where it has one."""
+    """As addresses have it: with the export's name, where it has one. "" for what is no export."""
     right: Right
+    rule: str = ""
+    """The name of a replication rule."""
     failed: bool = False
     """Whether it waits for somebody: its duty does nothing then."""
     repair_url: str = ""

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from console import exports_summary
 from console.deployment_status import disagreements_seen_by, queues_seen_by, workers_seen_by
-from console.jobs.listing import KINDS, duties_of, job_retry, jobs_of
+from console.jobs.listing import KINDS, duties_of, job_retry, jobs_of, others_of
 from console.jobs.log_lines import lines_of
 from console.jobs.schemas import (
     JobAnswer,
@@ -100,8 +100,8 @@ def _refuse(request: Request, names: Iterable[str], type_: str) -> None:
 
 def _duties(request: Request, visible: MirrorQuerySet, now: datetime) -> Any:
     _refuse(request, ["open"], JobType.DUTY)
-    subjects = [] if request.query_params.get("mirror") else exports_summary.subjects(request.user)
-    rows = in_state(duties_of(visible, subjects), one_of(request, "state", STATES), now)
+    others = Q(pk__in=[]) if request.query_params.get("mirror") else others_of(request.user)
+    rows = in_state(duties_of(visible, others), one_of(request, "state", STATES), now)
     kind = one_of(request, "kind", KINDS)
     return rows.filter(kind=kind) if kind else rows
 
@@ -135,7 +135,7 @@ def find_job(user: Any, given: str) -> tuple[JobType, Any]:
     require_sight(user)
     kind, number = parse_job_id(given)
     visible = Mirror.objects.visible_to(user)
-    rows = duties_of(visible, exports_summary.subjects(user)) if kind is JobType.DUTY else rows_of(kind, visible)
+    rows = duties_of(visible, others_of(user)) if kind is JobType.DUTY else rows_of(kind, visible)
     row = rows.filter(pk=number).first()
     if row is None:
         raise NotFound(f"there is no job '{given[:40]}'")

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from audit.verbs import Verb
-from console import exports_summary
+from console import exports_summary, rules_summary
 from console.exports_summary import About, SourceRepository
 from console.jobs.task_states import ICONS, STATES, TONES, state_of
 from core.access.mirror_rights import OPERATE, to_operate
@@ -39,7 +39,7 @@ KINDS = tuple(kinds.names())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A duty, and what it is about: a mirror, a source that mirrors have, or (`about`) an export."""
+    """A duty, and what it is about: a mirror, a source that mirrors have, or (`about`) an export or a rule."""
 
     duty: Duty
     state: str
@@ -100,29 +100,39 @@ class Progress:
         return job_id(JobType.RUN, self.run.pk)
 
 
-def duties_of(visible: MirrorQuerySet, subjects: Sequence[int]) -> DutyQuerySet:
-    """The duties of these mirrors, of their sources, and of the exports with these subjects."""
+def duties_of(visible: MirrorQuerySet, others: Q) -> DutyQuerySet:
+    """The duties of these mirrors, of their sources, and `others`."""
     unordered = visible.order_by()
-    of_mirrors = duties_about(unordered.values("pk"), unordered.values("source"))
-    of_exports = Q(kind="export", subject__in=subjects)
-    return Duty.objects.filter(of_mirrors | of_exports)
+    return Duty.objects.filter(duties_about(unordered.values("pk"), unordered.values("source")) | others)
+
+
+def others_of(user: Any, find: str = "") -> Q:
+    """The duties of the exports and rules that the user may see; `find`: a part of what they are called."""
+    exports = Q(kind="export", subject__in=exports_summary.subjects(user, find))
+    return exports | rules_summary.duties(user, find)
+
+
+def about_of(page: Sequence[Duty]) -> Mapping[int, About]:
+    """What duties of exports and rules are about, by the duty's key; of those that are gone nothing."""
+    exports = exports_summary.abouts([duty.subject for duty in page if duty.kind == "export"])
+    found = {duty.pk: exports[duty.subject] for duty in page if duty.kind == "export" and duty.subject in exports}
+    return found | dict(rules_summary.abouts(page))
 
 
 def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
-    """With their mirrors, sources and exports; a duty whose mirror or export is just gone is left out."""
+    """With their mirrors, sources, exports and rules; a duty of what is just gone is left out."""
     mirrors = Mirror.objects.select_related("source").in_bulk(
         [duty.subject for duty in page if duty.kind in ABOUT_A_MIRROR]
     )
     sources = Repository.objects.in_bulk([duty.subject for duty in page if duty.kind == MirrorDuty.SENSE])
-    about = exports_summary.abouts([duty.subject for duty in page if duty.kind == "export"])
-    jobs = [
-        _of_export(duty, about, now) if duty.kind == "export" else _job(duty, mirrors, sources, now) for duty in page
-    ]
+    about = about_of(page)
+    beside = ("export", *rules_summary.KINDS)
+    jobs = [_beside(duty, about, now) if duty.kind in beside else _job(duty, mirrors, sources, now) for duty in page]
     return [job for job in jobs if job]
 
 
-def _of_export(duty: Duty, about: Mapping[int, About], now: datetime) -> Job | None:
-    it = about.get(duty.subject)
+def _beside(duty: Duty, about: Mapping[int, About], now: datetime) -> Job | None:
+    it = about.get(duty.pk)
     return it and Job(duty=duty, state=state_of(duty, now, failed=it.failed), mirror=None, source=it.place, about=it)
 
 
@@ -163,6 +173,8 @@ def duty_retry(*, actor: Any, duty: Duty) -> None:
     right = rbac.require_any(actor, *job.rights)
     subject = job.mirror.audit_name if job.mirror else ""
     about = {"mirror": job.mirror.name} if job.mirror else {"source": job.source.name, "region": job.source.region}
+    if job.about and job.about.rule:
+        subject, about = f"{rules_summary.SUBJECT}/{job.about.rule}", {"rule": job.about.rule}
     with transaction.atomic():
         if duty.kind == MirrorDuty.SWEEP:  # which else waits until a week is over
             sweep_soon(duty.subject)

@@ -32,7 +32,8 @@ class JobAnswer(serializers.Serializer):
     branch = serializers.CharField(
         allow_null=True, help_text="of the duty of an export; as addresses have it: BRANCH:NAME where it has a name"
     )
-    source_repository = serializers.CharField()
+    rule = serializers.CharField(allow_null=True, help_text="of the duties of a replication rule, its name")
+    source_repository = serializers.CharField(allow_blank=True, help_text="'' of a replication rule")
     source_region = serializers.CharField()
     outcome = text_or_null()
     queue = text_or_null()
@@ -113,7 +114,8 @@ def duty_json(job: Job) -> dict[str, Any]:
             "kind": duty.kind,
             "state": job.state,
             "mirror": job.mirror.name if job.mirror else None,
-            "branch": job.about.branch if job.about else None,
+            "branch": (job.about.branch or None) if job.about else None,
+            "rule": (job.about.rule or None) if job.about else None,
             "outcome": duty.outcome or None,
             "queue": duty.queue,
             "worker": duty.holder if job.state == "held" else None,

@@ -20,9 +20,11 @@ from console.jobs.api import find_job, jobs_json
 from console.jobs.listing import (
     KINDS,
     RUNS,
+    about_of,
     duties_of,
     job_retry,
     jobs_of,
+    others_of,
     progress_of,
     requested_checks,
 )
@@ -75,7 +77,7 @@ def _tasks(request: HttpRequest, visible: MirrorQuerySet, now: datetime) -> dict
     """A page of the tasks that were asked for; without any filter those in trouble, and a summary of all by kind."""
     kind, state, find = (request.GET.get(key, "").strip() for key in ("kind", "state", "find"))
     named = visible.filter(name__icontains=find) if find else visible
-    rows = duties_of(named, exports_summary.subjects(request.user, find))
+    rows = duties_of(named, others_of(request.user, find))
     grouped = not (kind in KINDS or state or find)
     chosen = wrong(rows, now) if grouped else in_state(rows, state, now)
     chosen = chosen.filter(kind=kind) if kind in KINDS else chosen
@@ -121,14 +123,14 @@ def job_log(request: HttpRequest, job: str) -> HttpResponse:
     (job_json,) = jobs_json(kind, [row], now) or [None]
     if job_json is None:
         raise Http404(f"no job {job}")
-    export = exports_summary.abouts([row.subject]).get(row.subject) if job_json["kind"] == "export" else None
+    about = about_of([row]).get(row.pk) if kind is JobType.DUTY else None
     context = {
         "section": "jobs",
         "job": job_json,
         "label": label_of(job_json["kind"]) if kind is JobType.DUTY else f"{kind.value.capitalize()} {row.pk}",
         "state": STATES.get(job_json["state"], job_json["state"].capitalize()),
-        "subject": export.name if export else job_json["mirror"] or job_json["source_repository"],
-        "export": export,
+        "subject": about.name if about else job_json["mirror"] or job_json["source_repository"],
+        "about": about,
         "lines": lines_of(kind, row).order_by("-pk")[:KEPT],
         "line_limit": KEPT,
         "now": now,
@@ -146,7 +148,7 @@ def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:
 @may_see
 def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
     """Make a duty due now; the page says so at once."""
-    seen = duties_of(Mirror.objects.visible_to(request.user), exports_summary.subjects(request.user))
+    seen = duties_of(Mirror.objects.visible_to(request.user), others_of(request.user))
     duty_row = get_object_or_404(seen, pk=duty)
     verb = partial(retry, actor=request.user, duty=duty_row)
     return _done(request, verb, f"Queued: {label_of(duty_row.kind)}.")

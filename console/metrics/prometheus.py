@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from console import exports_summary
-from console.jobs.listing import duties_of
+from console.jobs.listing import duties_of, others_of
 from console.metrics import alerts, audit, holds, rules, sweeps
 from core.bringing import ObjectReplication
 from core.mirroring.rpo import lag
@@ -51,7 +51,7 @@ def gauges(user: Any) -> Iterator[Gauge]:
     For who may see some mirrors only, of these and what is theirs; then nothing of the audit."""
     now, visible, all_seen = clock.now(), Mirror.objects.visible_to(user), sees_every_mirror(user)
     mirrors = list(visible.select_related("source").order_by("name"))
-    duties = Duty.objects.all() if all_seen else duties_of(visible, exports_summary.subjects(user))
+    duties = Duty.objects.all() if all_seen else duties_of(visible, others_of(user))
     regions = None if all_seen else {region for one in mirrors for region in (one.region, one.source.region)}
     yield from _of_mirrors(mirrors)
     yield from _of_branches(mirrors, now)

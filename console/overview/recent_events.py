@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 
 from audit.models import AuditEvent
 from audit.verbs import Verb
-from console import exports_summary
-from console.jobs.listing import duties_of, jobs_of
+from console import exports_summary, rules_summary
+from console.jobs.listing import duties_of, jobs_of, others_of
 from core.mirroring.explain.verdict import STEPS
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.text.phrases import Phrase, name, say, short
@@ -40,6 +40,8 @@ _WORDS = {
     Verb.RUN: "ran",
 }
 """What people did, where the page says it shorter than the audit record."""
+_OF_RULES = {Verb.CHANGE: "edited", Verb.SYNC: "compared the places of", Verb.RETRY: "retried objects of"}
+"""The same where it was done to a replication rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Happening:
 
 def latest(visible: MirrorQuerySet, now: datetime, user: Any) -> list[Happening]:
     """The newest few of all kinds, newest first, of these mirrors and of the exports that the user may see."""
-    events = [*_moves(visible), *_failures(visible, now, exports_summary.subjects(user)), *_verbs(visible, user)]
+    events = [*_moves(visible), *_failures(visible, now, others_of(user)), *_verbs(visible, user)]
     return sorted(events, key=lambda event: event.at, reverse=True)[:AMOUNT]
 
 
@@ -92,26 +94,26 @@ def _move(row: Promotion) -> Phrase:
     return say(which, " promoted to ", short(row.to_commit)) if row.to_commit else say(which, " was deleted")
 
 
-def _failures(visible: MirrorQuerySet, now: datetime, exports: Sequence[int]) -> list[Happening]:
+def _failures(visible: MirrorQuerySet, now: datetime, others: Q) -> list[Happening]:
     """Duties that fail now, by their last try."""
-    rows = duties_of(visible, exports).filter(failures__gt=0).exclude(ended_at=None).order_by("-ended_at")
+    rows = duties_of(visible, others).filter(failures__gt=0).exclude(ended_at=None).order_by("-ended_at")
     jobs = jobs_of(list(rows[:AMOUNT]), now)
     return [Happening(job.duty.ended_at, _failure(job), bad=True) for job in jobs]
 
 
 def _failure(job: Any) -> Phrase:
-    step = STEPS.get(job.duty.kind, job.duty.kind)
+    step = STEPS.get(job.duty.kind) or job.label.lower()
     return say(name(job.name), f": {step} failed, {job.duty.outcome.rstrip('.')[:160]}")
 
 
 def _verbs(visible: MirrorQuerySet, user: Any) -> list[Happening]:
-    """What was done to mirrors and exports; changes of access are told where access is managed. Who sees every mirror
-    is told of those that are gone, too."""
+    """What was done to mirrors, exports and rules; changes of access are told where access is managed. Who sees every
+    mirror is told of those that are gone, too."""
     found = AuditEvent.objects.filter(action__startswith="fs:", refused=False)
     if not sees_every_mirror(user):
         names = visible.order_by().values_list("name", flat=True)
         subjects = [f"mirror/{name}" for name in names] + exports_summary.audit_names(user)
-        found = found.filter(subject__in=subjects)
+        found = found.filter(Q(subject__in=subjects) | rules_summary.audit_names(user))
         rows = list(found.order_by("-pk")[:AMOUNT])
     else:
         rows = list(islice((row for row in found.order_by("-pk")[:VERBS_READ] if _may_tell(row, user)), AMOUNT))
@@ -121,8 +123,11 @@ def _verbs(visible: MirrorQuerySet, user: Any) -> list[Happening]:
 
 
 def _may_tell(row: AuditEvent, user: Any) -> bool:
-    """Of an export, also of one that is gone, whoever may read its branch is told."""
-    return not row.subject.startswith("export/") or rbac.allowed(user, "fs:ReadBranch", row.arn)
+    """Of an export or a rule, also of one that is gone, whoever may read its branch, or it, is told."""
+    kind, _, subject = row.subject.partition("/")
+    if kind == rules_summary.SUBJECT:
+        return rules_summary.may_read(user, subject.partition("/")[0])
+    return kind != "export" or rbac.allowed(user, "fs:ReadBranch", row.arn)
 
 
 def _page_of(row: AuditEvent, mirrors: Collection[str]) -> str:
@@ -133,7 +138,7 @@ def _page_of(row: AuditEvent, mirrors: Collection[str]) -> str:
 def _verb(row: AuditEvent) -> Phrase:
     why = f": “{row.reason[:160]}”" if row.reason else ""
     kind, _, subject = row.subject.partition("/")
-    about = subject.partition("/")[2] if kind == "export" else subject
+    about = subject.partition("/")[2] if kind == "export" else subject.replace("/links/", " link ")
     return say(name(row.actor or "somebody"), f" {_did(row, kind)} ", name(about or row.arn.rpartition("/")[2]), why)
 
 
@@ -141,5 +146,7 @@ def _did(row: AuditEvent, kind: str) -> str:
     if row.verb not in Verb.values:  # another version's
         return f"used {row.action} on"
     verb = Verb(row.verb)
+    if kind == rules_summary.SUBJECT:
+        return f"{_OF_RULES.get(verb, verb.label)} rule"
     done = _WORDS.get(verb, verb.label)
     return f"{done} export" if kind == "export" else done

@@ -164,7 +164,7 @@ def test_a_commit_is_put_first_and_what_it_lacks_retried(plain: Page, company: A
 def test_a_duty_is_done_now(plain: Page, company: Any, answers: Any) -> None:
     duty = fail("copy", company["lab-eu"].pk, "no answer", now=datetime.now(UTC) + timedelta(minutes=5))
     plain.goto("/jobs/")
-    plain.get_by_label("Mirror or export").fill("lab")
+    plain.get_by_label("Mirror, export or rule").fill("lab")
     plain.get_by_role("button", name="Show").click()
     here = plain.url
     press(plain, "Run now: Copy commits, lab-eu", "Queued: Copy commits.")
