@@ -3,6 +3,7 @@ transitions/duties.py."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from installations import services
@@ -58,10 +59,6 @@ def _by_region() -> Mapping[str, int]:
     """How many rules lead from, or to, each region."""
     from replication.models import Link, Rule
 
-    found: dict[str, set[int]] = {}
-    for region, pk in (
-        *Rule.objects.order_by().values_list("region", "pk"),
-        *Link.objects.order_by().values_list("region", "rule_id"),
-    ):
-        found.setdefault(region, set()).add(pk)
-    return {region: len(rules) for region, rules in found.items()}
+    sources = Rule.objects.order_by().values_list("region", "pk")
+    targets = Link.objects.order_by().values_list("region", "rule")
+    return Counter(region for region, _ in sources.union(targets))

@@ -13,10 +13,11 @@ from adapters.s3.write_probe import TRIED, Probed
 from audit.models import AuditEvent
 from core.errors import Denied
 from core.replicating.states import Health, OpenStatus
+from db import clock
 from rbac.models import User
 from replication.models import Link, OpenObject, Rule
 from tests.mirrors.harness import Deployment
-from tests.replication.factories import NOW, a_rule, assert_counted, in_trouble, open_object
+from tests.replication.factories import a_rule, assert_counted, in_trouble, open_object
 
 pytestmark = pytest.mark.django_db
 TYPED = {
@@ -97,7 +98,9 @@ def test_every_state_has_its_word(olga: Client, rule: dict[str, Any], link: dict
 def test_what_is_copied_shows_how_much_is_left_and_how_fast(olga: Client) -> None:
     link = a_rule().links.get()
     open_object(link, "a", size=2048)
-    Link.objects.filter(pk=link.pk).update(oldest_at=NOW - timedelta(minutes=5), pace_objects=12.5, pace_bytes=1e6)
+    Link.objects.filter(pk=link.pk).update(
+        oldest_at=clock.now() - timedelta(minutes=5), pace_objects=12.5, pace_bytes=1e6
+    )
     page = body(olga, "/replication/logs/")
     assert "1 object to go, the oldest for 5 min" in page and "12.5/s" in page and 'hx-trigger="every 3s' in page
 
