@@ -23,7 +23,8 @@ def deciding(targets: int) -> frozenset[str]:
     own = {"name", SOURCE, f"{SOURCE}-bucket", f"{SOURCE}-right:{LIST}"}
     for number in range(1, targets + 1):
         side = target_side(number)
-        own |= {side, f"{side}-apart", f"{side}-bucket", f"{side}-right:{LIST}", f"{side}-right:{PUT}"}
+        what = ("apart", "bucket", "content", f"right:{LIST}", f"right:{PUT}")
+        own |= {side, *(f"{side}-{name}" for name in what)}
     return frozenset(own)
 
 
@@ -76,13 +77,16 @@ def check_readable(uri: str, listing: Listing | LakeMirrorError, read: LakeMirro
     return Check(check_id, CheckOutcome.FAILED, f"The key can't read {uri}: {read.message}", fix, statement(GET, uri))
 
 
-def check_content(side: str, uri: str, listing: Listing | LakeMirrorError) -> Check:
-    """What is at a target already?"""
+def check_content(side: str, uri: str, listing: Listing | LakeMirrorError, *, overwrite: bool) -> Check:
+    """Is a target empty? `overwrite`: it need not be."""
     check_id = f"{side}-content"
     if isinstance(listing, LakeMirrorError):
         return not_known(check_id, f"what is at {uri}", listing)
     if not listing.items:
         return Check(check_id, CheckOutcome.OK, f"{uri} is empty")
     seen = f"{count(len(listing.items), 'object')}{' or more' if listing.more else ''}"
-    fix = "They are kept, but an object of the source replaces one with the same key that differs"
-    return Check(check_id, CheckOutcome.WARNING, f"{seen} at {uri} already", fix)
+    if overwrite:
+        fix = "They are kept, but an object of the source replaces one with the same key that differs"
+        return Check(check_id, CheckOutcome.WARNING, f"{seen} at {uri} already", fix)
+    fix = "What differs from the source would be replaced there: choose an empty place, or allow that"
+    return Check(check_id, CheckOutcome.FAILED, f"{uri} holds {seen} already", fix)

@@ -44,7 +44,8 @@ class TargetWish:
 
 @dataclass(frozen=True, slots=True)
 class RuleWish:
-    """A rule as it is asked for. `existing`: objects older than it; `new`: those that come after it."""
+    """A rule as it is asked for. `existing`: objects older than it; `new`: those that come after it. `overwrite`: its
+    targets may hold objects already, and those that differ from the source's may be replaced."""
 
     name: str
     region: str
@@ -54,6 +55,7 @@ class RuleWish:
     new: bool = True
     scan_every: int = SCAN_EVERY
     labels: Mapping[str, str] = field(default_factory=dict)
+    overwrite: bool = False
 
 
 def check_name(name: str) -> str:

@@ -120,6 +120,9 @@ def failures(talk: Talk, rule: str, link: int, code: str | None, prefix: str | N
 @_pace
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set this label; may be repeated.")
 @click.option(
+    "--overwrite/--no-overwrite", default=None, help="Targets need not be empty: replace there what differs, or refuse."
+)
+@click.option(
     "-f",
     "--file",
     "file",

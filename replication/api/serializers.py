@@ -100,6 +100,10 @@ class RuleCreation(RuleSettings):
     name = Text(max_length=LONGEST_NAME, help_text="lower-case letters, digits and hyphens")
     source = PlaceBody()
     targets = TargetBody(many=True, min_length=1, max_length=MOST_TARGETS)
+    overwrite = TrueOrFalse(
+        required=False,
+        help_text="targets need not be empty: what differs from the source there may be replaced; false unless told",
+    )
 
     def wish(self) -> RuleWish:
         """What the service takes."""
@@ -113,6 +117,7 @@ class RuleCreation(RuleSettings):
             new=given.get("new", True),
             scan_every=given.get("scan_every", SCAN_EVERY),
             labels=given.get("labels", {}),
+            overwrite=given.get("overwrite", False),
         )
 
 

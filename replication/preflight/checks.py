@@ -145,7 +145,7 @@ def _checks(plan: _Plan, answers: Answers, apart: dict[str, LakeMirrorError | No
         if side in plan.places:
             yield decide.check_apart(side, target.uri, apart[side])
             yield from _of_rights(side, target.uri, answers.get(f"{side}-probe"), apart[side])
-            yield decide.check_content(side, target.uri, answers[f"{side}-listing"])
+            yield decide.check_content(side, target.uri, answers[f"{side}-listing"], overwrite=wish.overwrite)
 
 
 def _check_name(name: str) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from core.access.rule_rights import rule_arn
-from core.errors import Conflict, Invalid, LakeMirrorError, Unreachable
+from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
 from core.installations.places import Place
+from core.replicating.eligible import is_own
 from core.replicating.wishes import RuleWish, told_overlap
 from deployment.wiring import clients, region_settings, replication_jobs
 from installations.claimed_places import claimed_places
@@ -22,6 +23,7 @@ from replication.models import Link, Rule
 
 APP = "replication"
 _APART = "Choose a place of its own for the target"
+_OVERWRITE = "Choose an empty place, or allow that: overwrite of the API, --overwrite of the command"
 _SEE_REPOSITORIES = ("fs:ListRepositories", "*")
 _SEE_EXPORTS = ("fs:ReadBranch", "*")
 HIDDEN = "a place that you may not see"
@@ -180,6 +182,24 @@ def check_reached(source: Place, region: str, targets: Sequence[Target]) -> None
             raise Unreachable(error.message, field=one.field, hint=hint) from error
         except LakeMirrorError:
             continue
+
+
+def check_empty(targets: Sequence[Target]) -> None:
+    """Raises Conflict where something lies at a target, or where nobody can tell: it would be replaced if the source
+    has another object of that key. Unreachable."""
+    for target in targets:
+        try:
+            listing = replication_jobs.quick_place_of(target.region, target.place.uri).listing("")
+        except NotFound:
+            continue
+        except Unreachable as error:
+            raise Unreachable(error.message, field=target.field, hint=error.hint) from error
+        except LakeMirrorError as error:
+            text = f"{target.place.uri} can't be listed, so nobody knows what would be replaced there: {error.message}"
+            raise Conflict(text, field=target.field, hint=_OVERWRITE) from error
+        if any(not is_own(item.key) for item in listing.items):
+            text = f"{target.place.uri} is not empty: what differs from the source there would be replaced"
+            raise Conflict(text, field=target.field, hint=_OVERWRITE)
 
 
 def places() -> Iterator[tuple[Place, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
@@ -70,12 +71,15 @@ def rule_create(*, actor: Any, wish: RuleWish, failed_checks: Sequence[str] = ()
     source, targets = places.source_of(checked), places.targets_of(checked)
     places.check_apart_from_repositories(actor, targets)
     places.check_reached(source, checked.region, targets)
+    if not checked.overwrite:
+        places.check_empty(targets)
     with transaction.atomic():
         hold_places()
         check_unused(checked.name)
         places.check_apart(actor, source, targets)
         rule = _store(checked)
         after = _recorded(rule) | ({"failed_checks": list(failed_checks)} if failed_checks else {})
+        after |= {"overwrite": True} if checked.overwrite else {}
         _audit(actor, right, Verb.CREATE, rule.audit_name, after=after)
     return rule
 
@@ -104,8 +108,7 @@ def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
 def _with_places(wish: RuleWish, source: str, targets: Sequence[str]) -> RuleWish:
     paired = zip(wish.targets, targets, strict=True)
     made = [TargetWish(target.region, uri, **target.limits) for target, uri in paired]  # type: ignore[arg-type]
-    rest = {"existing": wish.existing, "new": wish.new, "scan_every": wish.scan_every}
-    return RuleWish(wish.name, wish.region, source, made, **rest, labels=wish.labels)
+    return replace(wish, uri=source, targets=made)
 
 
 def check_unused(name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -60,7 +61,8 @@ def _create(request: HttpRequest, form: RuleForm) -> HttpResponse:
         failed = preflight.failed
         if failed and "anyway" not in request.POST:
             return _show(request, form, 409, summary=preflight, wrote=True, failing=failed)
-        rule = rules.rule_create(actor=request.user, wish=wish, failed_checks=failed)
+        insists = "anyway" in request.POST
+        rule = rules.rule_create(actor=request.user, wish=replace(wish, overwrite=insists), failed_checks=failed)
     except LakeMirrorError as error:
         form.refuse(error)
         return _show(request, form, int(status_of(error) or 400))

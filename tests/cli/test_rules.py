@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -60,6 +61,14 @@ def test_a_rule_comes_from_a_file_and_options_come_on_top(olgas: Terminal, tmp_p
     assert olgas("rule", "create", "logs", "-f", str(file), "--scan-every", "1h").exit_code == 0
     rule = Rule.objects.get()
     assert (rule.name, rule.scan_every, rule.links.get().workers) == ("logs", 3600, 2)
+    file.write_text("overwrite: true\nsource: {region: us-east-1, uri: s3://src/b}\n")
+    two = ("--target", "eu-west-1", "s3://out/b")
+    with mock.patch("replication.services.places.check_empty") as looked:
+        assert olgas("rule", "create", "two", "-f", str(file), *two).exit_code == 0
+        assert not looked.called
+        three = ("--source", "us-east-1", "s3://src/c", "--target", "eu-west-1", "s3://out/c", "--no-overwrite")
+        assert olgas("rule", "create", "three", "-f", str(file), *three).exit_code == 0
+        assert looked.called
     file.write_text("- no\n")
     assert olgas("rule", "create", "more", "-f", str(file)).exit_code == 2
     file.write_text("{")

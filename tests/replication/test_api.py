@@ -28,6 +28,7 @@ from tests.exports.test_pages import an_export
 from tests.fakes import EmptyRulePlace
 from tests.mirrors.harness import Deployment
 from tests.replication.factories import NOW, a_link, a_rule, assert_counted, in_trouble, open_object
+from tests.replication.world import World, refusing
 
 pytestmark = pytest.mark.django_db
 API = "/service/replication/v1"
@@ -75,6 +76,29 @@ def test_a_rule_is_created_with_what_it_needs(lm: Deployment, api: Api) -> None:
         "fs:CreateReplicationRule",
         "arn:lakefs:fs:::replication/copies",
     )
+
+
+def test_a_target_that_is_not_empty_is_taken_only_by_who_says_so(w: World, api: Api) -> None:
+    w.away.buckets["out"] = {"in/a": b"theirs"}
+    status, answer = api.call("POST", RULES, BODY)
+    assert (status, answer["field"]) == (409, "targets.0.uri"), answer
+    assert "s3://out/in is not empty" in answer["message"] and "--overwrite" in answer["message"]
+    assert not Rule.objects.exists() and not AuditEvent.objects.filter(subject="replication/copies").exists()
+    assert api.call("POST", f"{RULES}/preflight", BODY)[1]["ok"] is False
+    assert api.call("POST", RULES, BODY | {"overwrite": True})[0] == 201
+    assert AuditEvent.objects.get(subject="replication/copies").after["overwrite"] is True
+
+
+def test_a_target_that_cannot_be_listed_may_not_be_empty(w: World, api: Api) -> None:
+    w.away.before = refusing(Denied("403 to list"), "LIST")
+    status, answer = api.call("POST", RULES, BODY)
+    assert (status, answer["field"]) == (409, "targets.0.uri"), answer
+    assert "can't be listed" in answer["message"]
+
+
+def test_what_lakemirror_keeps_at_a_target_is_nobodys(w: World, api: Api) -> None:
+    w.away.buckets["out"] = {"in/_lakemirror/probe": b"ours"}
+    assert api.call("POST", RULES, BODY)[0] == 201
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from rbac.models import User
 from replication.models import Link, OpenObject, Rule
 from tests.mirrors.harness import Deployment
 from tests.replication.factories import a_rule, assert_counted, in_trouble, open_object
+from tests.replication.world import World
 
 pytestmark = pytest.mark.django_db
 TYPED = {
@@ -138,6 +139,16 @@ def test_a_check_that_fails_keeps_it_from_being_made(lm: Deployment, olga: Clien
         assert olga.post("/replication/new/", TYPED | {"anyway": "1"}).status_code == 302
     made = AuditEvent.objects.get(verb="create", subject="replication/copies")
     assert "target-1-right:s3:PutObject" in made.after["failed_checks"]
+
+
+def test_a_target_that_is_not_empty_is_taken_only_by_who_insists(w: World, olga: Client) -> None:
+    w.away.buckets["out"] = {"in/a": b"theirs"}
+    refused = olga.post("/replication/new/", TYPED)
+    assert refused.status_code == 409 and b"s3://out/in holds 1 object already" in refused.content
+    assert not Rule.objects.exists()
+    assert olga.post("/replication/new/", TYPED | {"anyway": "1"}).status_code == 302
+    after = AuditEvent.objects.get(verb="create", subject="replication/copies").after
+    assert after["overwrite"] is True and "target-1-content" in after["failed_checks"]
 
 
 def test_settings_are_changed_unless_somebody_else_did(olga: Client) -> None:
