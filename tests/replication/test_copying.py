@@ -534,3 +534,18 @@ def test_what_a_changed_rule_does_not_want_any_more_goes_from_the_ledger(w: Worl
     w.copy()
     assert sorted(w.there()) == ["new"] and w.rows() == []
     w.check_counts()
+
+
+def test_a_target_that_may_not_be_listed_is_told_and_looked_at_again(w: World) -> None:
+    w.put("a")
+    rule = w.rule((AWAY, "s3://out"), (FAR, "s3://two"))
+    w.away.before = refusing(Denied("403 to list"), "LIST")
+    w.work()
+    assert w.link().listing_error == "403 to list" and w.link(2).listing_error == ""
+    assert rule.shards.get().dirty and w.rows() == []
+    assert w.there(FAR, "two") == {"a": b"data"}
+    w.away.before = lambda method, bucket, key: None
+    w.later(600)
+    w.work()
+    assert w.link().listing_error == "" and not rule.shards.get().dirty
+    assert w.there() == {"a": b"data"}
