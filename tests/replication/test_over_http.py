@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 from unittest import mock
 
 import boto3
 import pytest
-import requests
 from django.test import Client
 
 from adapters.s3.fast_store import FastObjectStore
@@ -17,41 +17,57 @@ from adapters.s3.place_reader import PlaceReader, time_of
 from core.replicating.merging import Listed
 from deployment import config
 from replication.models import Rule, Touched
+from tests import minio_pair
 from tests.mirrors.harness import Deployment
 from tests.replication.world import AWAY, HOME, World
 from tests.s3_double import KEYS, running_moto
 
 pytestmark = pytest.mark.django_db
 MIB = 1 << 20
+real_minio = pytest.mark.skipif(not minio_pair.BINARY, reason="LAKEMIRROR_TEST_MINIO names no binary")
 
 
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
+class Server(NamedTuple):
     """A real S3 server, as far as moto is one."""
-    with running_moto() as endpoint:
-        yield endpoint
+
+    endpoint: str
+    keys: Mapping[str, str]
+    odd_keys: Sequence[str]
+    """Keys that not every server takes."""
+
+
+@pytest.fixture(scope="module", params=["moto", pytest.param("minio", marks=real_minio)])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """moto, or a MinIO whose binary LAKEMIRROR_TEST_MINIO names."""
+    if request.param == "moto":
+        with running_moto() as endpoint:
+            yield Server(endpoint, KEYS, ("x/../y", "k" * 1024))
+        return
+    keys = {"access_key_id": minio_pair.KEY, "secret_access_key": minio_pair.SECRET}
+    minio = minio_pair.Minio(tmp_path_factory.mktemp("minio"))
+    try:
+        yield Server(minio.endpoint, keys, ("/".join(["k" * 200] * 5),))
+    finally:
+        minio.stop()
 
 
 @pytest.fixture
-def s3(moto: str) -> Any:
+def s3(server: Server) -> Any:
     """Its client, and the buckets `src` and `out`, empty."""
-    requests.post(f"{moto}/moto-api/reset", timeout=5)
-    client = boto3.client(
-        "s3",
-        endpoint_url=moto,
-        region_name=HOME,
-        aws_access_key_id=KEYS["access_key_id"],
-        aws_secret_access_key=KEYS["secret_access_key"],
-    )
+    pair = {f"aws_{name}": value for name, value in server.keys.items()}
+    client = boto3.client("s3", endpoint_url=server.endpoint, region_name=HOME, **pair)
     for bucket in ("src", "out"):
-        client.create_bucket(Bucket=bucket)
+        with suppress(client.exceptions.BucketAlreadyOwnedByYou):
+            client.create_bucket(Bucket=bucket)
+        for item in client.list_objects_v2(Bucket=bucket).get("Contents", ()):
+            client.delete_object(Bucket=bucket, Key=item["Key"])
     return client
 
 
 @pytest.fixture(params=["one store", "two stores"])
-def r(request: pytest.FixtureRequest, lm: Deployment, moto: str, s3: Any) -> Iterator[World]:
+def r(request: pytest.FixtureRequest, lm: Deployment, server: Server, s3: Any) -> Iterator[World]:
     """Rules on that server: the store copies within itself, or the bytes come through here."""
-    store = FastObjectStore(endpoint=moto, region=HOME, force_path_style=True, **KEYS)
+    store = FastObjectStore(endpoint=server.endpoint, region=HOME, force_path_style=True, **server.keys)
     with (
         mock.patch("deployment.wiring.replication_jobs._store", lambda region, workers: store),
         mock.patch("deployment.wiring.clients.quick_bulk_objects", lambda region: store),
@@ -83,15 +99,16 @@ def in_parts(s3: Any, key: str, *sizes: int) -> None:
     s3.complete_multipart_upload(Bucket="src", Key=key, UploadId=upload, MultipartUpload={"Parts": parts})
 
 
-def test_objects_arrive_with_their_parts_and_headers(r: World, s3: Any) -> None:
-    for key in ("a b+c%20/é", "x/", "x/../y", "empty", "k" * 1024):
+def test_objects_arrive_with_their_parts_and_headers(r: World, s3: Any, server: Server) -> None:
+    keys = ["a b+c%20/é", "x/", "empty", *server.odd_keys]
+    for key in keys:
         body = b"" if key == "empty" else key.encode()
         s3.put_object(Bucket="src", Key=key, Body=body, ContentType="text/x", Metadata={"m": "1"})
     in_parts(s3, "parts", 5 * MIB, 5 * MIB, 12_345)
     r.rule()
     r.work(1)
     assert heads(s3, "out") == heads(s3, "src")
-    assert r.rows() == [] and r.link().sent_objects == 6
+    assert r.rows() == [] and r.link().sent_objects == len(keys) + 1
     sent = r.link().sent_objects
     r.later(0)
     Rule.objects.update(scan_wanted=True)
@@ -114,10 +131,10 @@ def test_what_is_there_already_is_not_sent(r: World, s3: Any) -> None:
     }
 
 
-def test_a_place_is_read_by_the_names_below_it(s3: Any, moto: str) -> None:
-    for key in ("p/a", "p/", "p/b/c", "pp", "p"):
+def test_a_place_is_read_by_the_names_below_it(s3: Any, server: Server) -> None:
+    for key in ("p/a", "p/", "p/b/c", "pp"):
         s3.put_object(Bucket="src", Key=key, Body=b"1")
-    store = FastObjectStore(endpoint=moto, region=HOME, force_path_style=True, **KEYS)
+    store = FastObjectStore(endpoint=server.endpoint, region=HOME, force_path_style=True, **server.keys)
     place = PlaceReader(store, "s3://src/p/")
     etag = "c4ca4238a0b923820dcc509a6f75849b"
     assert place.listing("").items == [Listed("a", 1, etag), Listed("b/c", 1, etag)]
