@@ -18,10 +18,12 @@ from django.utils.html import escape
 from core import errors
 from exports.api.exports import visible
 from mirrors.services.rights import sees_some_mirror
+from rbac import services as rbac
 from rbac.services import effective_permissions
 from rbac.signin import form_recovery
 from rbac.signin.views import ask_to_sign_in
 from rbac.views.parts import tabs_of
+from replication.services.rights import LIST
 from web.errors import field_of, headers_of, json_error, message_of, status_of
 
 API_PREFIXES = ("/service/", "/api/", "/hooks/")
@@ -103,6 +105,8 @@ def _page_they_see(user: Any) -> tuple[str, str]:
         return "Overview", reverse("home")
     if visible(user):
         return "Exports", reverse("exports")
+    if rbac.allowed(user, *LIST):
+        return "Replication", reverse("rules")
     return ("Access", reverse("access")) if any(tab.listing for tab in tabs_of(user)) else ("", "")
 
 

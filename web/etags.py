@@ -24,7 +24,7 @@ class Seen:
             raise Stale(
                 f"the settings of '{name}' have changed since the ETag that If-Match names",
                 field="If-Match",
-                hint="GET the mirror, review its settings, and send the change again with the new ETag",
+                hint="GET it again, review its settings, and send the change with the new ETag",
             )
 
 

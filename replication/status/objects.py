@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
 from adapters.s3.place_reader import Seen
 from core.errors import Invalid, LakeMirrorError, Unreachable
@@ -15,7 +15,13 @@ from core.replicating.eligible import LONGEST_KEY, is_copied
 from core.replicating.states import OpenStatus
 from db import clock
 from deployment.wiring import replication_jobs
+from jobs.concurrent_calls import ask_all
 from replication.models import Link, OpenObject, Rule
+
+SOURCE = 0
+"""Among the links, whose keys are above it."""
+SECONDS = 8.0
+"""Who asks waits no longer."""
 
 
 class Standing(StrEnum):
@@ -68,27 +74,21 @@ def look_at(rule: Rule, key: str) -> ObjectReading:
         raise Invalid(f"'{key[:80]}' is no key that this rule copies", field="key", hint=hint)
     links = list(rule.links.select_related("rule").order_by("number"))
     noted = {row.link_id: row for row in OpenObject.objects.filter(link__in=links, key=key.encode())}
-    with ThreadPoolExecutor(len(links) + 1) as pool:
-        source = pool.submit(_head, rule.region, rule.uri, key)
-        there = [pool.submit(_head, link.region, link.uri, key) for link in links]
-        found = [future.result() for future in (source, *there)]
-    seen, *at_targets = found
+    calls = {link.pk: partial(_head, link.region, link.uri, key) for link in links}
+    answers = ask_all(
+        {SOURCE: partial(_head, rule.region, rule.uri, key), **calls}, limit=len(links) + 1, seconds=SECONDS
+    )
+    seen = answers[SOURCE]
     if isinstance(seen, LakeMirrorError):
         if isinstance(seen, Unreachable):
             raise seen
         raise Unreachable(f"the source can't be asked: {seen.message}", hint=seen.hint) from seen
-    targets = [
-        _at_target(link, seen, answer, noted.get(link.pk), f"{link.uri}/{key}")
-        for link, answer in zip(links, at_targets, strict=True)
-    ]
+    targets = [_at_target(link, seen, answers[link.pk], noted.get(link.pk), f"{link.uri}/{key}") for link in links]
     return ObjectReading(key, seen, targets, clock.now())
 
 
-def _head(region: str, uri: str, key: str) -> Seen | LakeMirrorError | None:
-    try:
-        return replication_jobs.quick_place_of(region, uri).head(key)
-    except LakeMirrorError as error:
-        return error
+def _head(region: str, uri: str, key: str) -> Seen | None:
+    return replication_jobs.quick_place_of(region, uri).head(key)
 
 
 def _at_target(

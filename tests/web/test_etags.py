@@ -55,7 +55,7 @@ def test_of_two_who_saw_the_same_settings_one_changes_them(olga: Client) -> None
     assert change(olga, {"paused": True}, seen).status_code == 200
     late = change(olga, {"imported": "allow"}, seen)
     assert late.status_code == 412
-    assert "GET the mirror" in late.json()["message"]
+    assert "GET it again" in late.json()["message"]
     assert Mirror.objects.get().imported == "block"
     assert change(olga, {"imported": "allow"}, olga.get(ONE)["ETag"]).status_code == 200
 
