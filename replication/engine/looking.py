@@ -137,8 +137,10 @@ def _lack(item: Listed) -> Lack:
 
 def note(rule: Rule, lacks: Lacks) -> set[int]:
     """Note what lacks, and what there is no room for as dirty; gives the links that have something to do. Inside of a
-    transaction of the rule's look."""
+    transaction of the rule's look, which holds all its links from here on: so it never waits for one that waits for a
+    stretch."""
     now, noted = clock.now(), set[int]()
+    ledger.hold_all(rule.pk)
     for link_id in sorted(link_id for link_id, some in lacks.items() if some):
         link = ledger.hold(link_id)
         if link is None:

@@ -23,7 +23,7 @@ from jobs.models import Duty
 from replication.engine import looking, removal, touched
 from replication.engine.looking import Looker
 from replication.models import Rule, Shard
-from replication.transitions import duties, shards
+from replication.transitions import duties, ledger, shards
 
 SLICE_SECONDS = 20.0
 """So long one rule is looked at; then others have their turn."""
@@ -87,8 +87,9 @@ def _begin_cycle(rule: Rule, lease: Lease) -> None:
         return
     with lease.transaction():
         values = {"cycle_began_at": now, "cycle_objects": 0, "cycle_bytes": 0, "scan_wanted": False}
-        Rule.objects.filter(pk=rule.pk).update(**values)
+        ledger.hold_all(rule.pk)
         rule.links.update(uncompared=False)
+        Rule.objects.filter(pk=rule.pk).update(**values)
         shards.look_at_all(rule.pk, now)
     rule.cycle_began_at = now
 
@@ -103,6 +104,7 @@ def _end_cycle(rule: Rule, lease: Lease) -> bool:
     sums = Shard.objects.filter(rule=rule.pk).aggregate(objects=Sum("objects_last"), bytes=Sum("bytes_last"))
     now = clock.now()
     with lease.transaction():
+        ledger.hold_all(rule.pk)
         rule.links.filter(uncompared=False).update(compared_at=now)
         Rule.objects.filter(pk=rule.pk).update(
             cycle=F("cycle") + 1,

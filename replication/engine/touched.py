@@ -30,8 +30,9 @@ def look(rule: Rule, looker: Looker, lease: Lease, over: Callable[[], bool]) -> 
 
 
 def _forget(rows: Sequence[Touched]) -> None:
-    """But for those that were named again meanwhile."""
+    """But for those that were named again meanwhile, or are just being named."""
     at = {row.pk: row.at for row in rows}
     for some in chunks(rows):
-        now = Touched.objects.filter(pk__in=[row.pk for row in some]).values_list("pk", "at")
+        free = Touched.objects.select_for_update(skip_locked=True).order_by("key")
+        now = free.filter(pk__in=[row.pk for row in some]).values_list("pk", "at")
         Touched.objects.filter(pk__in=[pk for pk, named in now if named == at[pk]]).delete()

@@ -64,6 +64,11 @@ def hold(link_id: int) -> Link | None:
     return Link.objects.select_for_update().filter(pk=link_id).first()
 
 
+def hold_all(rule_id: int) -> None:
+    """The links of a rule, likewise. Who holds several, or the rule or its stretches too, takes them first."""
+    list(Link.objects.select_for_update().filter(rule=rule_id).order_by("pk").values_list("pk"))
+
+
 def open_number(link_id: int) -> int:
     """How many rows it has, by its counts."""
     return OpenCount.objects.filter(link=link_id).order_by().aggregate(n=Sum("number"))["n"] or 0

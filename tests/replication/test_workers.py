@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import connection, transaction
@@ -14,15 +15,16 @@ from django.db.models.functions import Now
 
 from core.errors import Fenced
 from db import clock
+from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine import link as link_duty
 from replication.engine import scan
 from replication.models import Link, OpenObject
-from replication.transitions import ledger
+from replication.transitions import ledger, touching
 from replication.transitions.duties import LINK, SCAN
 from replication.transitions.ledger import Lack, Tried
-from tests.replication.world import World
+from tests.replication.world import AWAY, FAR, HOME, World, silent
 
 BOTH = pytest.mark.django_db
 
@@ -192,3 +194,63 @@ def test_a_cycle_begins_when_it_is_due_or_asked_for(w: World) -> None:
     rule.refresh_from_db()
     assert rule.cycle == 3
     assert rule.full_began_at is not None and clock.now() - rule.full_began_at < timedelta(seconds=50)
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time: nothing can be locked")
+@pytest.mark.django_db(transaction=True)
+def test_events_looks_and_copies_of_one_rule_never_wait_for_each_other_in_a_circle(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger takes few rows and one target comes and goes, so that stretches are marked from all sides."""
+    monkeypatch.setattr(ledger, "MOST_OPEN", 5)
+    for number in range(30):
+        w.put(f"k{number:02}")
+    w.rule((AWAY, "s3://out"), (FAR, "s3://two"), scan_every=1)
+    errors, over = list[Exception](), threading.Event()
+
+    def name() -> None:
+        for turn in range(40):
+            keys = {("src", f"k{(turn * 7 + n) % 30:02}") for n in range(12)}
+            touching.objects_changed(HOME, keys)
+
+    def run(subject: int, kind: str) -> None:
+        duty = Duty.objects.get(kind=kind, subject=subject)
+        while not over.is_set():
+            Duty.objects.filter(pk=duty.pk).update(due_at=Now())
+            duties.run(duty.pk, holder=f"worker {kind} {subject}")
+            duty.refresh_from_db()
+            if duty.outcome.startswith("internal"):
+                errors.append(AssertionError(duty.outcome))
+
+    def come_and_go() -> None:
+        for turn in range(12):
+            w.away.before = silent() if turn % 2 else (lambda method, bucket, key: None)
+            w.later(40)
+            over.wait(0.2)
+
+    def alone(act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    subjects = [*Duty.objects.filter(kind__in=[SCAN, LINK]).values_list("subject", "kind")]
+    working = [threading.Thread(target=alone, args=(partial(run, *one),)) for one in subjects]
+    others = [threading.Thread(target=alone, args=(act,)) for act in (name, name, come_and_go)]
+    for thread in (*working, *others):
+        thread.start()
+    for thread in others:
+        thread.join()
+    over.set()
+    for thread in working:
+        thread.join()
+    assert errors == []
+    w.check_counts()
+    w.away.before = lambda method, bucket, key: None
+    for _ in range(20):
+        w.later(100)
+        w.work(1)
+    assert w.there() == w.there(FAR, "two") == w.home.buckets["src"]
+    w.check_counts()
