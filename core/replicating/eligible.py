@@ -27,7 +27,8 @@ def fits(prefix: str, key: str) -> bool:
 
 
 def in_time(modified: datetime | None, made: datetime, *, existing: bool, new: bool) -> bool:
-    """Whether a rule that was made then wants an object that was last written at `modified` (None: nobody knows)."""
-    if modified is None or (existing and new):
+    """Whether a rule that was made then wants an object that was last written at `modified` (None: nobody knows).
+    Stores tell whole seconds, often: of one of the very second nobody knows, either."""
+    if modified is None or modified.replace(microsecond=0) == made.replace(microsecond=0):
         return existing or new
     return existing if modified < made else new

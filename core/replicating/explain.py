@@ -48,6 +48,8 @@ class ScanFacts:
     """Why the last look failed, "" if it did not."""
     refused: bool = False
     """Whether no later look helps by itself."""
+    named: bool = False
+    """Whether events have named objects that nobody has looked at yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ def tell_link(link: LinkFacts, scan: ScanFacts, now: datetime, rule_pause: Pause
         return Told(State.NEW, "Comparing", say("Both places are being compared for the first time."))
     if scan.error or link.compared_at is None or (scan.whole_at and link.compared_at < scan.whole_at):
         return Told(State.UNKNOWN, "Unknown", _not_compared(link, scan, now))
+    if scan.named:
+        return Told(State.SYNCING, "Copying", say("Objects that events have named are being looked at."))
     ago = in_words((now - link.compared_at).total_seconds())
     but = f", but {count(link.skipped, 'object')} that can't be copied as they are" if link.skipped else ""
     return Told(State.UP_TO_DATE, "Up to date", sentence(f"it has all that the source had{but}, compared {ago} ago"))

@@ -54,8 +54,11 @@ class Standing:
     tally: Tally = Tally()
 
     def may_try(self, now: datetime) -> bool:
-        """Whether anything may be tried: all that is due of a link that is up, else one probe."""
-        return self.state is Health.UP or self.probe_at is None or self.probe_at <= now
+        """Whether anything may be tried: all that is due of a link that is up, else one probe. One that is due later
+        than probes ever are was put down by a clock that was ahead."""
+        if self.state is Health.UP or self.probe_at is None:
+            return True
+        return not now < self.probe_at <= now + timedelta(seconds=PROBE_BLOCKED)
 
 
 def after(standing: Standing, outcome: Outcome, now: datetime) -> Standing:

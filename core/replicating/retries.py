@@ -12,9 +12,10 @@ PROBE_DOWN = 30.0
 
 def pause_after(attempts: int, jitter: float, asked: float = 0.0) -> float:
     """The time until the next try of an object after so many failed ones, at least 1: 1 s, then four times as long each
-    time, at most an hour. `jitter` from 0 to 1 spreads it over 0.5 to 1 of that; `asked`: the store wants so long."""
+    time, at most an hour. `jitter` from 0 to 1 spreads it over 0.5 to 1 of that; `asked`: so long the store
+    wants, an hour at most, too."""
     longest = min(LONGEST, 4.0 ** min(attempts - 1, 10))
-    return max(asked, longest * (0.5 + 0.5 * jitter))
+    return max(min(asked, LONGEST), longest * (0.5 + 0.5 * jitter))
 
 
 def probe_pause(probes: int) -> float:

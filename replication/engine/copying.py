@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from core.bringing import Side, Unbrought
 from core.errors import LakeMirrorError
 from core.exporting.deadline import Late
-from core.replicating.comparing import Alike, by_heads
+from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.eligible import fits
 from core.replicating.outcomes import LATE, Kind, Outcome, of_error
 from core.replicating.states import Code
@@ -131,14 +131,14 @@ class Copying:
             there = self._target.head(wanted.key)
         found = there.info if there is not None else None
         if self._wants is not None or not (wanted.etag and wanted.size >= 0):
-            return self._as_it_is_now(wanted.key, found)
+            return self._as_it_is_now(wanted.key, there)
         if found is not None and found.size == wanted.size:
             if found.etag == wanted.etag:
                 return Outcome(Kind.DONE, size=found.size, etag=wanted.etag)
-            return self._as_it_is_now(wanted.key, found)
+            return self._as_it_is_now(wanted.key, there)
         return self._bring(wanted)
 
-    def _as_it_is_now(self, key: str, found: ObjectInfo | None) -> Outcome:
+    def _as_it_is_now(self, key: str, there: Head | None) -> Outcome:
         with _asking(Side.SOURCE):
             seen = self._source.head(key)
         if seen is None:
@@ -146,7 +146,9 @@ class Copying:
         own = seen.info
         if self._wants is not None and not self._wants(seen.modified):
             return Outcome(Kind.GONE)
-        if by_heads(own, found, self._target.uri(key), self._proof_key) is Alike.EQUAL:
+        found, at = (None, None) if there is None else (there.info, there.modified)
+        later = is_later(at, seen.modified)
+        if by_heads(own, found, self._target.uri(key), self._proof_key, later=later) is Alike.EQUAL:
             return Outcome(Kind.DONE, size=own.size, etag=own.etag)
         return self._bring(Wanted(key, own.size, own.etag))
 

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from adapters.s3.place_reader import time_of
-from core.errors import LakeMirrorError
-from core.replicating.comparing import Alike, by_heads, by_listing
+from core.errors import LakeMirrorError, Throttled, Unreachable
+from core.replicating.comparing import Alike, by_heads, by_listing, is_later
 from core.replicating.eligible import is_copied
 from core.replicating.merging import Listed, Window
 from core.replicating.states import Health
@@ -96,8 +96,11 @@ class Looker:
             return True
         if source is None:
             return False
-        found = None if there is None else there.info
-        return by_heads(source.info, found, place.uri(item.key), self._proof_key) is not Alike.EQUAL
+        if there is None:
+            return True
+        later = is_later(there.modified, source.modified)
+        alike = by_heads(source.info, there.info, place.uri(item.key), self._proof_key, later=later)
+        return alike is not Alike.EQUAL
 
     # --- of keys that somebody named ----------------------------------------------------------------------------------
 
@@ -115,15 +118,15 @@ class Looker:
         return lacks
 
     def _listed(self, key: str) -> Listed | None:
-        """An object of the source as a listing would have it; None where there is none. One that can't be asked about,
-        alone, has no ETag here: its links find out why."""
+        """An object of the source as a listing would have it; None where there is none. One that can't be asked about
+        has no ETag here: its links find out why. Raises where nobody answers, for then nothing can be asked."""
         if not is_copied(key):
             return None
         try:
             seen = self.source.head(key)
-        except LakeMirrorError as error:
-            if error.retryable:
-                raise
+        except (Throttled, Unreachable):
+            raise
+        except LakeMirrorError:
             return Listed(key, -1, "")
         if seen is None:
             return None

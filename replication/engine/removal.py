@@ -15,14 +15,15 @@ SLICE_SECONDS = 10.0
 
 
 def advance(rule: Rule, lease: Lease) -> DutyOutcome:
-    """Remove some of it, and in the end the rule itself with its duties."""
+    """Remove some of it, and in the end the rule itself with its duties; nothing while somebody may write, who may have
+    begun before he could know."""
     began = time.monotonic()
-    links = list(rule.links.all())
-    waiting = max((seconds_of_writes(link) for link in links), default=0.0)
-    if waiting > 0:
-        return DutyOutcome("waiting for its last writes", min(waiting, 5.0))
     while time.monotonic() - began < SLICE_SECONDS:
         with lease.transaction():
+            links = list(rule.links.select_for_update().order_by("pk"))
+            waiting = max((seconds_of_writes(link) for link in links), default=0.0)
+            if waiting > 0:
+                return DutyOutcome("waiting for its last writes", min(waiting, 5.0))
             if not _remove_some(rule, [link.pk for link in links]):
                 for link in links:
                     duties.end_link(link.pk)

@@ -166,15 +166,24 @@ class Round:
         over a newer one that somebody else has written since."""
         now = clock.now()
         with self.lease.transaction():
-            self._note_writes(now + timedelta(seconds=self.seconds + MARGIN_SECONDS))
+            if not self._note_writes(now + timedelta(seconds=self.seconds + MARGIN_SECONDS)):
+                self.stop()  # the rule is gone, and its target may be somebody else's
         yield
         Link.objects.filter(pk=self.link.pk, writes_until=self._writes_until).update(writes_until=None)
 
-    def _note_writes(self, until: datetime) -> None:
-        Link.objects.filter(pk=self.link.pk).update(writes_until=until)
+    def _note_writes(self, until: datetime) -> bool:
         self._writes_until = until
+        return bool(Link.objects.filter(pk=self.link.pk).update(writes_until=until))
 
 
 def seconds_of_writes(link: Link) -> float:
-    """How long a worker that is gone may still write there."""
-    return 0.0 if link.writes_until is None else max(0.0, (link.writes_until - clock.now()).total_seconds())
+    """How long a worker that is gone may still write there. A time that is later than any worker's was noted by a clock
+    that was ahead: as long as any counts from now on."""
+    if link.writes_until is None:
+        return 0.0
+    now, longest = clock.now(), ROUND_SECONDS + MARGIN_SECONDS
+    left = (link.writes_until - now).total_seconds()
+    if left > longest:
+        same = Link.objects.filter(pk=link.pk, writes_until=link.writes_until)
+        same.update(writes_until=now + timedelta(seconds=longest))
+    return min(max(0.0, left), longest)

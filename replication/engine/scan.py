@@ -73,25 +73,27 @@ def _note_error(rule: Rule, error: str) -> None:
 
 
 def cycle_due_at(rule: Rule) -> datetime | None:
-    """When the next look through the whole place begins, if none goes on; None: at once."""
-    if rule.full_began_at is None or rule.scan_wanted:
+    """When the next look through the whole place begins, if none goes on; None: at once, as after one of a clock that
+    was ahead."""
+    if rule.full_began_at is None or rule.full_began_at > clock.now() or rule.scan_wanted:
         return None
     return rule.full_began_at + timedelta(seconds=rule.scan_every)
 
 
 def _begin_cycle(rule: Rule, lease: Lease) -> None:
-    if rule.cycle_began_at is not None:
-        return
     now, due_at = clock.now(), cycle_due_at(rule)
-    if due_at is not None and due_at > now:
+    if rule.cycle_began_at is not None:
+        if rule.cycle_began_at <= now:
+            return
+    elif due_at is not None and due_at > now:
         return
     with lease.transaction():
         values = {"cycle_began_at": now, "cycle_objects": 0, "cycle_bytes": 0, "scan_wanted": False}
         ledger.hold_all(rule.pk)
         rule.links.update(uncompared=False)
         Rule.objects.filter(pk=rule.pk).update(**values)
+        rule.refresh_from_db()  # what somebody has changed since is what it looks for
         shards.look_at_all(rule.pk, now)
-    rule.cycle_began_at = now
 
 
 def _end_cycle(rule: Rule, lease: Lease) -> bool:
@@ -105,7 +107,7 @@ def _end_cycle(rule: Rule, lease: Lease) -> bool:
     now = clock.now()
     with lease.transaction():
         ledger.hold_all(rule.pk)
-        rule.links.filter(uncompared=False).update(compared_at=now)
+        rule.links.filter(uncompared=False).update(compared_at=now, overflowed=False)
         Rule.objects.filter(pk=rule.pk).update(
             cycle=F("cycle") + 1,
             cycle_began_at=None,
@@ -161,9 +163,9 @@ class Piece:
 
     def _begin(self, shard: Shard) -> datetime:
         """When the look through a stretch began: now, unless it goes on."""
-        if shard.after is not None and shard.began_at is not None:
-            return shard.began_at
         now = clock.now()
+        if shard.after is not None and shard.began_at is not None and shard.began_at <= now:
+            return shard.began_at
         with self.lease.transaction():
             Shard.objects.filter(pk=shard.pk).update(
                 after=bytes(shard.low), began_at=now, objects_seen=0, bytes_seen=0, missed=False

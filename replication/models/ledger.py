@@ -29,7 +29,7 @@ class Shard(models.Model):
     bytes_last = models.BigIntegerField(default=0)
     missed = models.BooleanField(default=False, help_text="the look that goes on could not note all that lacks")
     began_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True, help_text="when a look last came to its end")
+    ended_at = models.DateTimeField(null=True, help_text="when a look came to its end; null: not since all began")
 
     objects = ShardQuerySet.as_manager()
 

@@ -95,9 +95,13 @@ class Link(Pausable):
         null=True, help_text="when a look ended that compared it with the whole source; null: none yet"
     )
     uncompared = models.BooleanField(
-        default=False, help_text="somewhere in the look at hand nobody could read what the target has"
+        default=False,
+        help_text="somewhere in the look at hand nobody could read what the target has, or note what it lacks",
     )
-    overflowed = models.BooleanField(default=False, help_text="more lacks than rows are kept of: stretches are dirty")
+    overflowed = models.BooleanField(
+        default=False,
+        help_text="more lacks than rows are kept of, until a whole look has noted all",
+    )
     writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
 
     objects = LinkQuerySet.as_manager()

@@ -197,7 +197,7 @@ def check_empty(targets: Sequence[Target]) -> None:
         except LakeMirrorError as error:
             text = f"{target.place.uri} can't be listed, so nobody knows what would be replaced there: {error.message}"
             raise Conflict(text, field=target.field, hint=_OVERWRITE) from error
-        if any(not is_own(item.key) for item in listing.items):
+        if listing.more or any(not is_own(item.key) for item in listing.items):
             text = f"{target.place.uri} is not empty: what differs from the source there would be replaced"
             raise Conflict(text, field=target.field, hint=_OVERWRITE)
 

@@ -153,6 +153,8 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
     if "scan_every" in changes:
         wishes.check_scan_every(changes["scan_every"])
     with transaction.atomic():
+        if wider := changes.get("existing") or changes.get("new"):
+            ledger.hold_all(find_rule(name).pk)
         rule = Rule.objects.held(name)
         seen.require(etag_of(rule), rule.name)
         before = {key: getattr(rule, key) for key, value in changes.items() if getattr(rule, key) != value}
@@ -165,6 +167,8 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
         rule.save(update_fields=[*after, "changed_at"])
         if after.keys() & {"existing", "new"}:
             _compare_now(rule)
+            if wider:
+                ledger.overflow(rule.pk)
         duties.wake_scan(rule.pk)
         _audit(actor, right, Verb.CHANGE, rule.audit_name, before=before, after=after)
     return rule

@@ -10,7 +10,7 @@ from functools import partial
 
 from adapters.s3.place_reader import Seen
 from core.errors import Invalid, LakeMirrorError, Unreachable
-from core.replicating.comparing import Alike, by_heads
+from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.eligible import LONGEST_KEY, is_copied
 from core.replicating.states import OpenStatus
 from db import clock
@@ -98,7 +98,8 @@ def _at_target(
         return AtTarget(link, Standing.UNKNOWN, None, noted, str(there))
     if source is None:
         return AtTarget(link, Standing.SOURCE_MISSING, there, noted)
-    if by_heads(source.info, there and there.info, uri, replication_jobs.proof_key()) is Alike.EQUAL:
+    later = there is not None and is_later(there.modified, source.modified)
+    if by_heads(source.info, there and there.info, uri, replication_jobs.proof_key(), later=later) is Alike.EQUAL:
         return AtTarget(link, Standing.VERIFIED, there)
     status = noted.status if noted else ""
     if not link.rule.wants(source.modified) or status == OpenStatus.SKIPPED.value:

@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import Exists, OuterRef
+
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State
 from core.replicating.explain import LinkFacts, ScanFacts, Told, tell_link, tell_rule
 from core.replicating.reasons import reason_words
 from core.replicating.states import OpenStatus
 from jobs.models import Duty
-from replication.models import Link, OpenCount, Rule
+from replication.models import Link, OpenCount, Rule, Touched
 from replication.transitions.duties import SCAN
 
 OVERDUE = timedelta(minutes=5)
@@ -157,7 +159,7 @@ def rule_reading(rule: Rule, now: datetime) -> RuleReading:
 
 
 def rule_readings(rules: Sequence[Rule], now: datetime) -> list[RuleReading]:
-    """All of them in three queries, in their order."""
+    """All of them in four queries, in their order."""
     links: dict[int, list[Link]] = defaultdict(list)
     for link in Link.objects.filter(rule__in=rules).order_by("rule", "number"):
         links[link.rule_id].append(link)
@@ -166,7 +168,10 @@ def rule_readings(rules: Sequence[Rule], now: datetime) -> list[RuleReading]:
     for key, *count in rows.values_list("link", "status", "code", "number", "bytes"):
         counts[key].append(ReasonCount(*count))
     duties = {-duty.subject: duty for duty in Duty.objects.filter(kind=SCAN, subject__in=[-rule.pk for rule in rules])}
-    return [_reading(rule, links[rule.pk], counts, duties.get(rule.pk), now) for rule in rules]
+    touched = Touched.objects.filter(rule=OuterRef("pk"))
+    named = set(Rule.objects.filter(Exists(touched), pk__in=[rule.pk for rule in rules]).values_list("pk", flat=True))
+    scans = {rule.pk: _scan(rule, duties.get(rule.pk), rule.pk in named, now) for rule in rules}
+    return [_reading(rule, links[rule.pk], counts, scans[rule.pk], now) for rule in rules]
 
 
 def worst_first(readings: Sequence[RuleReading]) -> list[RuleReading]:
@@ -175,21 +180,20 @@ def worst_first(readings: Sequence[RuleReading]) -> list[RuleReading]:
 
 
 def _reading(
-    rule: Rule, links: Sequence[Link], counts: Mapping[int, Sequence[ReasonCount]], duty: Duty | None, now: datetime
+    rule: Rule, links: Sequence[Link], counts: Mapping[int, Sequence[ReasonCount]], scan: ScanFacts, now: datetime
 ) -> RuleReading:
-    scan = _scan(rule, duty, now)
     read = [_link_reading(link, counts.get(link.pk, ()), scan, rule, now) for link in links]
     told = tell_rule([(reading.facts, reading.told) for reading in read], scan, rule.pause, now)
     return RuleReading(rule, read, scan, told, now)
 
 
-def _scan(rule: Rule, duty: Duty | None, now: datetime) -> ScanFacts:
+def _scan(rule: Rule, duty: Duty | None, named: bool, now: datetime) -> ScanFacts:
     """What its source's store said counts before what became of the duty."""
     failing = duty.outcome if duty and duty.failures else ""
     if duty and now - duty.due_at > OVERDUE and (duty.until is None or duty.until < now):
         failing = f"no worker has taken that up for {in_words((now - duty.due_at).total_seconds())}"
     refused = bool(duty and duty.refusal)
-    return ScanFacts(rule.full_ended_at, rule.error or failing, refused)
+    return ScanFacts(rule.full_ended_at, rule.error or failing, refused, named)
 
 
 def _link_reading(link: Link, counts: Sequence[ReasonCount], scan: ScanFacts, rule: Rule, now: datetime) -> LinkReading:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db.models import Count, F, Q, Sum
 
+from core.replicating.retries import DAILY
 from core.replicating.states import OpenStatus
 from db.chunks import chunks
 from replication.models import Link, OpenCount, OpenObject
@@ -21,6 +22,8 @@ MOST_OPEN = 1_000_000
 """So many rows a link has at most; what lacks beyond that makes its stretch of keys dirty."""
 ROWS_AT_ONCE = 400
 """So many fit into one statement on every database."""
+LONGEST_WAIT = timedelta(seconds=DAILY)
+"""From one try of an object to the next."""
 
 PENDING = OpenStatus.PENDING.value
 Moved = Mapping[tuple[str, str], tuple[int, int]]
@@ -78,6 +81,7 @@ def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
     """Note what lacks; gives the keys for which there is no room. Inside of a transaction that holds the link.
 
     What is noted already stays as it is, unless the source has another object there by now: that one is due at once.
+    So is what waits longer than anything does, or was noted later than now: the clock was ahead then.
     """
     known: dict[bytes, OpenObject] = {}
     for some in chunks(lacks, ROWS_AT_ONCE):
@@ -94,18 +98,27 @@ def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
         for lack in new[:room]
     ]
     OpenObject.objects.bulk_create(made, batch_size=ROWS_AT_ONCE)
-    fields = ["size", "etag", "next_try", "attempts", "status", "code", "detail"]
+    fields = ["size", "etag", "since", "next_try", "attempts", "status", "code", "detail"]
     OpenObject.objects.bulk_update(changed, fields, batch_size=100)
     tally.save(link.pk)
     _keep_oldest(link)
-    if len(new) > room and not link.overflowed:
-        Link.objects.filter(pk=link.pk).update(overflowed=True)
+    if len(new) > room:
+        Link.objects.filter(pk=link.pk).update(overflowed=True, uncompared=True)
     return [lack.key for lack in new[room:]]
 
 
+def overflow(rule_id: int) -> None:
+    """Something may lack at every link of a rule that is no row, until a look through all that begins from now on has
+    ended. Inside of a transaction that holds them, or nothing yet."""
+    hold_all(rule_id)
+    Link.objects.filter(rule=rule_id).update(overflowed=True, uncompared=True)
+
+
 def _renew(row: OpenObject, lack: Lack, now: datetime, tally: _Tally) -> bool:
-    if (row.size, row.etag) == (lack.size, lack.etag):
+    timely = row.since <= now and row.next_try <= now + LONGEST_WAIT
+    if timely and (row.size, row.etag) == (lack.size, lack.etag):
         return False
+    row.since = min(row.since, now)
     tally.take(row.status, row.code, row.size)
     tally.add(PENDING, "", lack.size)
     row.size, row.etag, row.next_try, row.attempts = lack.size, lack.etag, now, 0

@@ -43,7 +43,9 @@ def look_at_dirty_ones(rule_id: int, now: datetime) -> int:
 
 
 def look_at_all(rule_id: int, now: datetime) -> None:
-    """Every stretch is due, those that are being looked through as soon as that has ended."""
+    """Every stretch is due, those that are being looked through as soon as that has ended; none has been looked through
+    by now, whatever clock its last look went by."""
+    Shard.objects.filter(rule=rule_id).update(ended_at=None)
     Shard.objects.filter(rule=rule_id, due_at__gt=now).update(due_at=now)
 
 

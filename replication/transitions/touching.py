@@ -9,13 +9,14 @@ from django.db import transaction
 from django.db.models import Max, Min
 
 from core.installations.s3_events import relative_key
-from core.replicating.eligible import is_copied
+from core.replicating.eligible import fits, is_copied
 from db import clock
 from replication.models import Rule, Touched
-from replication.transitions import duties, shards
+from replication.transitions import duties, ledger, shards
 
 MOST_TOUCHED = 1_000_000
-"""So many rows there may be, of all rules: more keys only make their stretches dirty."""
+"""So many rows there may be, of all rules: more keys only make their stretches dirty, and their links lack
+more than their rows tell."""
 ROWS_AT_ONCE = 300
 
 
@@ -31,16 +32,16 @@ def objects_changed(region: str, objects: Collection[tuple[str, str]]) -> int:
     for pk, uri in Rule.objects.live().filter(region=region).values_list("pk", "uri"):
         bucket, _, prefix = uri.partition("://")[2].partition("/")
         inside = {relative_key(key, prefix.rstrip("/")) for key in by_bucket.get(bucket, ())}
-        keys = sorted(key for key in inside if key is not None and is_copied(key) and _is_text(key))
+        keys = sorted(key for key in inside if key is not None and is_copied(key) and _is_a_key(key))
         if keys:
             _note(pk, [key.encode() for key in keys])
             number += len(keys)
     return number
 
 
-def _is_text(key: str) -> bool:
-    """No store has a key with half a character; who calls us may send one."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in key)
+def _is_a_key(key: str) -> bool:
+    """No store has a key with half a character, or a longer one; who calls us may send one."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in key) and fits("", key)
 
 
 def _note(rule_id: int, keys: list[bytes]) -> None:
@@ -48,6 +49,7 @@ def _note(rule_id: int, keys: list[bytes]) -> None:
     now = clock.now()
     with transaction.atomic():
         if span["first"] is not None and span["last"] - span["first"] >= MOST_TOUCHED:
+            ledger.overflow(rule_id)
             shards.mark_dirty(rule_id, keys)
         else:
             Touched.objects.bulk_create(

@@ -490,6 +490,7 @@ def test_a_target_whose_etags_prove_nothing_is_told_and_not_written_each_time(w:
 
 def test_where_encryption_changes_etags_the_size_decides(w: World) -> None:
     w.put("a")
+    w.later(2)
     w.rule()
     w.away.etag_of = lambda data: "f" * 32
     w.away.told = {"x-amz-server-side-encryption": "aws:kms"}

@@ -78,6 +78,7 @@ class Store(MemoryS3):
     def _write(self, bucket: dict[str, bytes], key: str, data: bytes, given: Mapping[str, str]) -> None:
         name = next(name for name, objects in self.buckets.items() if objects is bucket)
         self.written.append((name, key, data))
+        self.modified[name, key] = clock.now()
         super()._write(bucket, key, data, given)
 
     def page(self, prefix_uri: str, after: str = "", *, dated: bool = False) -> ListedPage:

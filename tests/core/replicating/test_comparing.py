@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from core.proof_of_parts import signature
-from core.replicating.comparing import Alike, by_heads, by_listing
+from core.replicating.comparing import Alike, by_heads, by_listing, is_later
 from core.types import ObjectInfo
 
 A, B = "a" * 32, "b" * 32
@@ -42,6 +44,15 @@ def test_listings(there: tuple[int, str] | None, alike: Alike) -> None:
 )
 def test_heads(source: ObjectInfo, there: ObjectInfo | None, alike: Alike) -> None:
     assert by_heads(source, there, URI, "secret") is alike
+
+
+def test_where_no_etag_tells_what_was_written_before_its_source_is_not_that() -> None:
+    source, there = ObjectInfo("k", 1, A), ObjectInfo("k", 1, B, encryption="aws:kms")
+    assert by_heads(source, there, URI, "secret", later=False) is Alike.DIFFERENT
+    assert by_heads(source, ObjectInfo("k", 1, A), URI, "secret", later=False) is Alike.EQUAL
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    assert is_later(at + timedelta(seconds=1), at) and is_later(None, at) and is_later(at, None)
+    assert not is_later(at, at)
 
 
 def test_other_parts_count_with_our_proof_for_this_very_object() -> None:

@@ -45,5 +45,6 @@ def test_objects_from_before_and_after_the_rule(
         return in_time(modified, MADE, existing=existing, new=new)
 
     assert wanted(MADE - timedelta(seconds=1)) is before
-    assert wanted(MADE) is after
+    assert wanted(MADE + timedelta(seconds=1)) is after
+    assert wanted(MADE) is unknown
     assert wanted(None) is unknown
