@@ -187,15 +187,21 @@ def brought(range_id: str, settings: CheckSettings) -> float:
 
 def rclone(commit: Commit, store: Store, program: str, bucket: str) -> float:
     """As its users would tune it."""
-    environment = {name: value for name, value in os.environ.items() if name != "AWS_CA_BUNDLE"}
-    for name, server in (("SOURCE", commit.source), ("STORE", store)):
-        told = {"TYPE": "s3", "PROVIDER": "Minio", "ENDPOINT": server.endpoint, "REGION": REGION, "ENV_AUTH": "true"}
-        environment |= {f"RCLONE_CONFIG_{name}_{key}": value for key, value in told.items()}
+    environment = rclone_environment(commit.source, store)
     command = [program, "copy", f"source:{commit.bucket}/data", f"store:{bucket}/data", *RCLONE]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def rclone_environment(source: Store, store: Store) -> dict[str, str]:
+    """Both stores by the names `source` and `store`."""
+    environment = {name: value for name, value in os.environ.items() if name != "AWS_CA_BUNDLE"}
+    for name, server in (("SOURCE", source), ("STORE", store)):
+        told = {"TYPE": "s3", "PROVIDER": "Minio", "ENDPOINT": server.endpoint, "REGION": REGION, "ENV_AUTH": "true"}
+        environment |= {f"RCLONE_CONFIG_{name}_{key}": value for key, value in told.items()}
+    return environment
 
 
 # --- AWS's common runtime, which reads an object and writes what it read ---------------------------------------------
