@@ -28,6 +28,7 @@ MODULES = (
     "rbac/test_idempotency.py",
     "rbac/test_last_administrator.py",
     "replication/test_api.py",
+    "replication/test_broken.py",
     "replication/test_ledger.py",
     "replication/test_soak.py",
     "replication/test_whole.py",

@@ -109,6 +109,14 @@ def checked_places(source: str, targets: Sequence[str]) -> tuple[str, list[str]]
     ]
 
 
+def address(uri: str) -> str:
+    """A place as it is stored, however it is written; what is no address as it is."""
+    try:
+        return check_place(uri, "uri")
+    except Invalid:
+        return uri
+
+
 def told_overlap(target: str, other: str, what: str) -> str:
     """How two places that overlap lie to each other; `what` the other one is."""
     if target == other:

@@ -53,8 +53,8 @@ def etag_of(rule: Rule) -> str:
 
 
 def rights_to_create(wish: RuleWish) -> list[Right]:
-    """What somebody needs for it: of the rule, and of each place."""
-    uris = dict.fromkeys([wish.uri, *(target.uri for target in wish.targets)])
+    """What somebody needs for it: of the rule, and of each place, by the address that will be stored."""
+    uris = dict.fromkeys(wishes.address(uri) for uri in [wish.uri, *(target.uri for target in wish.targets)])
     attach: list[Right] = [("fs:AttachStorageNamespace", namespace_arn(uri)) for uri in uris]
     return [(CREATE, rule_arn(wish.name)), *attach]
 

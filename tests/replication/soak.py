@@ -16,9 +16,11 @@ from typing import Any
 from unittest import mock
 
 from core.errors import Denied, Full, Invalid, LakeMirrorError, RemoteFailure, Throttled, Unreachable
+from core.mirroring.states import State
 from db import clock
 from replication.engine import looking, settling
 from replication.models import Link, Rule
+from replication.status.rules import rule_reading
 from replication.transitions import ledger, shards, touching
 from tests.replication.world import AWAY, FAR, HOME, Store, World
 
@@ -36,7 +38,7 @@ class Soak:
     def __init__(self, w: World, seed: int) -> None:
         self.w, self.random = w, random.Random(seed)
         self.steps_left: int | None = None
-        self.changed_at, self.judged = clock.now(), 0
+        self.known_from, self.judged = 1, 0
         self.faults: dict[str, Callable[[str, str], None]] = {}
         self._one = threading.Lock()
         for region, store in w.stores.items():
@@ -78,30 +80,40 @@ class Soak:
         """What a target lacks, and neither the ledger nor a stretch that is to be looked through again says so, once
         all has been looked through since something changed at the source."""
         rule = Rule.objects.get()
-        if rule.full_began_at is None or rule.full_began_at <= self.changed_at:
+        if rule.cycle < self.known_from:
             return []
         dirty = [(shard.low, shard.high) for shard in rule.shards.filter(dirty=True)]
         source = {key[2:]: data for key, data in self.w.home.buckets["src"].items() if key.startswith("p/")}
         found = []
-        for number, (region, bucket) in enumerate(TARGETS, 1):
-            noted, there = set(self.w.names(number)), self.w.stores[region].buckets[bucket]
+        for reading, (region, bucket) in zip(rule_reading(rule, clock.now()).links, TARGETS, strict=True):
+            number, there = reading.link.number, self.w.stores[region].buckets[bucket]
+            noted, skipped = set(self.w.names(number)), set(self.w.names(number, status="skipped"))
             for key, data in source.items():
-                known = key in noted or any(_lies_in(key.encode(), low, high) for low, high in dirty)
-                if there.get(f"t/{key}") != data and not known:
+                if there.get(f"t/{key}") == data:
+                    continue
+                if key not in noted and not any(_lies_in(key.encode(), low, high) for low, high in dirty):
                     found.append(f"nobody knows that {region} lacks {key}")
+                if reading.told.state is State.UP_TO_DATE and key not in skipped:
+                    found.append(f"{region} is called up to date, and lacks {key}")
         self.judged += 1
         return found
 
     def _move(self) -> None:
         kinds = [self._put, self._go, self._event, self._fault, self._pause, self._later, self._later, self._kill]
+        kinds.append(self._clock)
         self.random.choice(kinds)()
         for run in self.random.sample([self.w.scan, self.w.copy, self.w.copy], 2):
             with suppress(Killed):
                 run()
             self.steps_left = None
 
+    def _changed(self) -> None:
+        """The next look that begins knows of it, and none that goes on need."""
+        rule = Rule.objects.get()
+        self.known_from = rule.cycle + 1 + (rule.cycle_began_at is not None)
+
     def _put(self) -> None:
-        self.changed_at = clock.now()
+        self._changed()
         for key in self.random.sample(KEYS, self.random.randint(1, 4)):
             size = self.random.choice((0, 1, 5))
             self.w.put(f"p/{key}", self.random.randbytes(size) if size else b"")
@@ -109,7 +121,7 @@ class Soak:
                 self._tell(key)
 
     def _go(self) -> None:
-        self.changed_at = clock.now()
+        self._changed()
         key = self.random.choice(KEYS)
         self.w.home.buckets["src"].pop(f"p/{key}", None)
 
@@ -123,6 +135,10 @@ class Soak:
 
     def _later(self) -> None:
         self.w.later(self.random.choice((1, 20, 100, 4000, 90_000)))
+
+    def _clock(self) -> None:
+        """It was ahead until now."""
+        self.w.later(-self.random.choice((1, 200, 90_000)))
 
     def _kill(self) -> None:
         self.steps_left = self.random.randint(0, 25)

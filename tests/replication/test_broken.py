@@ -8,15 +8,21 @@ from unittest import mock
 
 import pytest
 
+from core.access.documents import allow, policy_document
 from core.errors import RemoteFailure, Throttled
 from core.mirroring.states import State
 from db import clock
+from rbac import services as rbac
 from rbac.models import User
 from replication.engine import removal, touched
 from replication.models import Link, OpenObject, Rule, Touched
 from replication.services import rules
 from replication.status.rules import rule_reading
 from replication.transitions import touching
+from tests.api import Api
+from tests.cast import person
+from tests.mirrors.harness import Deployment
+from tests.replication.test_api import BODY, RULES
 from tests.replication.world import HOME, World, refusing
 
 pytestmark = pytest.mark.django_db
@@ -237,3 +243,14 @@ def test_a_link_whose_named_keys_nobody_has_looked_at_is_not_up_to_date(w: World
     assert state(w) is State.SYNCING
     w.work()
     assert state(w) is State.UP_TO_DATE
+
+
+def test_a_place_that_is_written_otherwise_is_refused_as_it_is(lm: Deployment) -> None:
+    denied = allow(["fs:AttachStorageNamespace"], "arn:lakefs:fs:::namespace/s3://src*") | {"effect": "deny"}
+    document = policy_document("Limited", allow(["fs:*"]), denied)
+    rita = person("rita")
+    rbac.policy_attach(actor="system:tests", policy=rbac.policy_put(actor="system:tests", document=document), user=rita)
+    for uri in ("s3://src", "s3a://src", "s3a://src//"):
+        body = BODY | {"source": {"region": HOME, "uri": uri}}
+        assert Api(rita).call("POST", RULES, body)[0] == 403
+        assert Api(rita).call("POST", f"{RULES}/preflight", body)[0] == 403
