@@ -203,9 +203,10 @@ def check_empty(targets: Sequence[Target]) -> None:
 
 
 def places() -> Iterator[tuple[Place, str]]:
-    """All that rules write to, each with whose it is: for those who look for a place of their own."""
-    for link in Link.objects.select_related("rule").order_by("pk"):
-        yield place_of_link(link), whose_link(link)
+    """All that rules write to, for those who look for a place of their own: who may see which rule is not known here,
+    so none is named."""
+    for link in Link.objects.order_by("pk"):
+        yield place_of_link(link), "where a replication rule copies to"
 
 
 def forget(place: Place) -> None:

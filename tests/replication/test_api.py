@@ -166,10 +166,10 @@ def test_others_keep_away_from_where_a_rule_copies_to(lm: Deployment, api: Api) 
     export = "/api/v1/repositories/lake/branches/main/continuous-export"
     status, answer = api.call("PUT", export, {"exportPath": "s3://out/in/deeper"})
     assert (status, answer["field"]) == (400, "exportPath"), answer
-    assert "where the rule 'copies' copies to" in answer["message"]
+    assert "where a replication rule copies to" in answer["message"]
     mirror = {"name": "lake-eu", "region": "eu-west-1", "storage_namespace": "s3://out"}
     status, answer = api.call("POST", f"{API}/repositories/lake/mirrors", mirror)
-    assert (status, answer["field"]) == (409, "storage_namespace") and "the rule 'copies'" in answer["message"], answer
+    assert (status, answer["field"]) == (409, "storage_namespace") and "a replication rule" in answer["message"], answer
 
 
 def test_places_of_rules_conflict(lm: Deployment, api: Api) -> None:

@@ -9,21 +9,24 @@ from unittest import mock
 import pytest
 
 from core.access.documents import allow, policy_document
-from core.errors import RemoteFailure, Throttled
+from core.errors import Conflict, RemoteFailure, Throttled
 from core.mirroring.states import State
+from core.replicating.merging import Listed, Listing
 from db import clock
+from mirrors.services.placement import check_still_free
 from rbac import services as rbac
 from rbac.models import User
 from replication.engine import removal, touched
 from replication.models import Link, OpenObject, Rule, Touched
-from replication.services import rules
+from replication.services import places, rules
 from replication.status.rules import rule_reading
 from replication.transitions import touching
 from tests.api import Api
 from tests.cast import person
 from tests.mirrors.harness import Deployment
+from tests.replication.factories import a_rule
 from tests.replication.test_api import BODY, RULES
-from tests.replication.world import HOME, World, refusing
+from tests.replication.world import AWAY, HOME, World, refusing
 
 pytestmark = pytest.mark.django_db
 
@@ -243,6 +246,23 @@ def test_a_link_whose_named_keys_nobody_has_looked_at_is_not_up_to_date(w: World
     assert state(w) is State.SYNCING
     w.work()
     assert state(w) is State.UP_TO_DATE
+
+
+def test_who_looks_for_a_place_of_a_mirror_is_not_told_the_name_of_a_rule(lm: Deployment) -> None:
+    a_rule("secret", "s3://out/in")
+    with pytest.raises(Conflict, match="where a replication rule copies to") as refused:
+        check_still_free("s3://out/in/x", AWAY, "lake")
+    assert "secret" not in refused.value.message
+
+
+def test_a_target_that_holds_more_than_one_page_is_not_empty_whatever_lies_on_that(w: World) -> None:
+    target = places.Target("targets.0.uri", AWAY, places.region_settings.place(AWAY, "s3://out"))
+    own = [Listed("_lakemirror/1", 1, "e")]
+    whole = mock.patch("adapters.s3.place_reader.PlaceReader.listing", return_value=Listing(own, True))
+    with whole, pytest.raises(Conflict, match="is not empty"):
+        places.check_empty([target])
+    with mock.patch("adapters.s3.place_reader.PlaceReader.listing", return_value=Listing(own, False)):
+        places.check_empty([target])
 
 
 def test_a_place_that_is_written_otherwise_is_refused_as_it_is(lm: Deployment) -> None:
