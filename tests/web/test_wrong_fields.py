@@ -56,7 +56,12 @@ def right(shape: dict[str, Any]) -> Any:
     if shape.get("format") == "date-time":
         return "2026-11-25T12:00:00Z"
     kind = min(types_of(shape) - {"null"}, default="string")
-    return {"array": [right(schema_of(shape["items"]))]}.get(kind) if kind == "array" else _EMPTY[kind]
+    if kind == "array":
+        return [right(schema_of(shape["items"]))]
+    if kind == "object":
+        fields = shape.get("properties", {})
+        return {name: right(schema_of(fields[name])) for name in shape.get("required", ())}
+    return _EMPTY[kind]
 
 
 def shapes() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
