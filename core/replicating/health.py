@@ -93,7 +93,7 @@ def _up(standing: Standing, now: datetime) -> Standing:
 def _after_silence(standing: Standing, outcome: Outcome, now: datetime) -> Standing:
     if standing.state is Health.DOWN:
         return _probed(standing, outcome, now)
-    recent = (*(at for at in standing.tally.silences if now - at < SILENT_WITHIN), now)[-SILENCES:]
+    recent = (*(at for at in standing.tally.silences if abs(now - at) < SILENT_WITHIN), now)[-SILENCES:]
     if standing.state is Health.UP and len(recent) < SILENCES:
         return replace(standing, tally=replace(standing.tally, silences=recent))
     return Standing(Health.DOWN, now, outcome.code, outcome.message, now + timedelta(seconds=probe_pause(0)))
@@ -104,7 +104,7 @@ def _after_refusal(standing: Standing, outcome: Outcome, now: datetime) -> Stand
         return _probed(standing, outcome, now)
     same = standing.state is Health.UP and standing.tally.code == outcome.code
     refusals = standing.tally.refusals + 1 if same else 1
-    fresh = standing.state is Health.UP and standing.since is not None and now - standing.since < GRACE
+    fresh = standing.state is Health.UP and standing.since is not None and abs(now - standing.since) < GRACE
     if refusals >= REFUSALS and not fresh:
         return Standing(Health.BLOCKED, now, outcome.code, outcome.message, now + timedelta(seconds=PROBE_BLOCKED))
     tally = Tally(refusals, outcome.code)

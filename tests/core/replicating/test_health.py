@@ -95,6 +95,15 @@ def test_right_after_something_arrived_refusals_are_of_single_objects() -> None:
     assert through((REFUSED, 70), standing=refused).state is Health.BLOCKED
 
 
+def test_what_a_clock_that_was_ahead_has_noted_counts_neither_for_nor_against_it() -> None:
+    up = Standing(Health.UP, at(86_400))
+    assert through(*[(REFUSED, 0)] * REFUSALS, standing=up).state is Health.BLOCKED
+    ahead = through((SILENT, 86_400), (SILENT, 86_401))
+    assert through((SILENT, 0), standing=ahead).state is Health.UP
+    down = through((SILENT, 86_402), standing=ahead)
+    assert down.state is Health.DOWN and down.may_try(at(0)) and not down.may_try(at(86_402))
+
+
 def test_who_is_blocked_is_probed_once_a_minute_until_something_arrives() -> None:
     blocked = through(*[(REFUSED, 0)] * REFUSALS, (FULL, 60))
     assert (blocked.state, blocked.code, blocked.probe_at) == (Health.BLOCKED, Code.TARGET_FULL, at(120))
