@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.replicating.states import Code, Health, OpenStatus
+from db import clock
 from replication.models import Link, OpenCount, OpenObject, Rule
 from replication.transitions import duties, ledger, shards
 
 NOW = datetime.now(UTC)
+"""When this was read: what tests give as a time that has been."""
 
 
 def a_rule(name: str = "logs", *targets: str, **more: Any) -> Rule:
@@ -17,31 +19,36 @@ def a_rule(name: str = "logs", *targets: str, **more: Any) -> Rule:
     fields = {
         "region": "us-east-1",
         "uri": f"s3://src-{name}/in",
-        "full_began_at": NOW - timedelta(seconds=70),
-        "full_ended_at": NOW - timedelta(seconds=60),
+        "full_began_at": clock.now() - timedelta(seconds=70),
+        "full_ended_at": clock.now() - timedelta(seconds=60),
         "full_objects": 1204,
         "full_bytes": 3 << 30,
-        "created_at": NOW - timedelta(days=1),
-        "changed_at": NOW,
+        "created_at": clock.now() - timedelta(days=1),
+        "changed_at": clock.now(),
     }
     rule = Rule.objects.create(name=name, **fields | more)
     for number, uri in enumerate(targets or (f"s3://dst-{name}/in",), 1):
         a_link(rule, number, uri)
-    shards.begin(rule, NOW)
+    shards.begin(rule, clock.now())
     duties.ensure(rule)
     return rule
 
 
 def a_link(rule: Rule, number: int = 1, uri: str = "s3://dst/in", **more: Any) -> Link:
     """One to eu-west-1 that has copied something."""
-    fields = {"region": "eu-west-1", "sent_objects": 1100, "sent_bytes": 2 << 30, "sent_at": NOW}
+    fields = {"region": "eu-west-1", "sent_objects": 1100, "sent_bytes": 2 << 30, "sent_at": clock.now()}
     fields |= {"compared_at": rule.full_ended_at}
     return Link.objects.create(rule=rule, number=number, uri=uri, **fields | more)
 
 
 def open_object(link: Link, key: str, status: OpenStatus = OpenStatus.PENDING, **more: Any) -> OpenObject:
     """An object that is open on a link, and counted."""
-    fields = {"size": 100, "etag": "e", "since": NOW - timedelta(minutes=5), "next_try": NOW + timedelta(hours=1)}
+    fields = {
+        "size": 100,
+        "etag": "e",
+        "since": clock.now() - timedelta(minutes=5),
+        "next_try": clock.now() + timedelta(hours=1),
+    }
     row = OpenObject.objects.create(link=link, key=key.encode(), status=status.value, **fields | more)
     count, _ = OpenCount.objects.get_or_create(link=link, status=row.status, code=row.code)
     count.number, count.bytes = count.number + 1, count.bytes + row.size
@@ -53,10 +60,14 @@ def in_trouble() -> Rule:
     """A rule with two targets: one is blocked, at the other objects have failed, others wait."""
     rule = a_rule("orders", "s3://dst/orders", "s3://other/orders", labels={"team": "sales"})
     blocked, failing = rule.links.order_by("number")
-    since = NOW - timedelta(minutes=12)
+    since = clock.now() - timedelta(minutes=12)
     said = {"health_code": Code.TARGET_DENIED.value, "health_message": "s3 answered 403 to put: access denied"}
     Link.objects.filter(pk=blocked.pk).update(
-        health=Health.BLOCKED.value, health_since=since, probe_at=NOW + timedelta(seconds=50), oldest_at=since, **said
+        health=Health.BLOCKED.value,
+        health_since=since,
+        probe_at=clock.now() + timedelta(seconds=50),
+        oldest_at=since,
+        **said,
     )
     open_object(blocked, "a/1", code=Code.TARGET_DENIED.value)
     refused = {"code": Code.TARGET_REFUSED.value, "detail": "metadata is too large", "attempts": 1}
