@@ -26,6 +26,7 @@ from replication.models import Link, Rule
 from replication.services import places
 from replication.transitions import duties, ledger, shards
 from web.etags import ANYTHING, Seen
+from web.parsing import require_text
 
 SETTINGS = ("existing", "new", "scan_every", "labels")
 """What may be changed of a rule, by its columns, which are the API's names."""
@@ -231,7 +232,8 @@ def rule_retry(*, actor: Any, name: str, ids: Collection[int] | None = None, cod
 
 def retry_open(link_id: int, ids: Collection[int] | None, code: str) -> int:
     """Have open objects of a link tried at once: these, those with a code, or all. Gives how many. Inside of a
-    transaction."""
+    transaction. Raises Invalid for what can be no code."""
+    require_text({"code": code})
     which = Q() if ids is None else Q(pk__in=ids)
     which &= Q(code=code) if code else Q()
     link = ledger.hold(link_id)

@@ -248,3 +248,9 @@ def test_who_may_not_sees_nothing_and_does_nothing(outsider: User, teammate: Use
     assert 'href="/replication/"' not in body(stranger, "/exports/")
     rule.refresh_from_db()
     assert not rule.paused
+
+
+def test_a_reason_that_can_be_none_is_refused(olga: Client) -> None:
+    in_trouble()
+    answer = olga.post("/replication/orders/links/2/retry/", {"code": "a\0b"}, follow=True)
+    assert answer.status_code < 500 and b"NUL" in answer.content
