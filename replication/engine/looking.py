@@ -91,13 +91,15 @@ class Looker:
             return True
         place = self.places[link_id]
         try:
-            source, there = self.source.head(item.key), place.head(item.key)
+            there = place.head(item.key)
+            alike = by_listing(item.size, item.etag, (there.info.size, there.info.etag) if there else None)
+            source = self.source.head(item.key) if alike is Alike.DOUBT else None
         except LakeMirrorError:
             return True
+        if alike is not Alike.DOUBT:
+            return alike is Alike.DIFFERENT
         if source is None:
             return False
-        if there is None:
-            return True
         later = is_later(there.modified, source.modified)
         alike = by_heads(source.info, there.info, place.uri(item.key), self._proof_key, later=later)
         return alike is not Alike.EQUAL
