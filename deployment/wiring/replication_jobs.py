@@ -16,7 +16,7 @@ from deployment.wiring import clients, region_settings
 if TYPE_CHECKING:
     from adapters.s3.fast_store import FastObjectStore
     from adapters.s3.mover import Mover
-    from adapters.s3.place_reader import PlaceReader
+    from adapters.places.reader import PlaceReader
 
 TRIES = 2
 """So often a request is tried at once: the ledger tries again later, and a link should be known to be down soon."""
@@ -26,14 +26,14 @@ LEAST_CONNECTIONS = 24
 
 def place_of(region: str, uri: str, workers: int = 0) -> PlaceReader:
     """A place, for so many threads that ask at a time. Raises Invalid for a region that is not configured."""
-    from adapters.s3.place_reader import PlaceReader
+    from adapters.places.reader import PlaceReader
 
     return PlaceReader(_store(region, workers), uri)
 
 
 def quick_place_of(region: str, uri: str) -> PlaceReader:
     """The same for somebody who waits: it asks once, and gives up soon."""
-    from adapters.s3.place_reader import PlaceReader
+    from adapters.places.reader import PlaceReader
 
     region_settings.installation(region)
     return PlaceReader(clients.quick_bulk_objects(region), uri)

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from adapters.s3.place_reader import Seen
+from adapters.places.reader import Seen
 from core.errors import Invalid
 from core.replicating.reasons import reason_words
 from replication.api.rules import readable

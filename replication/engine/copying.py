@@ -33,7 +33,7 @@ class Head(Protocol):
 
 
 class Place(Protocol):
-    """What copying needs of a place; adapters/s3/place_reader.py."""
+    """What copying needs of a place; adapters/places/reader.py."""
 
     @property
     def prefix(self) -> str: ...

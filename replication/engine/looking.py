@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from adapters.s3.place_reader import time_of
+from adapters.places.reader import time_of
 from core.errors import LakeMirrorError, Throttled, Unreachable
 from core.replicating.comparing import Alike, by_heads, by_listing, is_later
 from core.replicating.eligible import is_copied

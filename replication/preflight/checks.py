@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from adapters.s3.place_reader import PlaceReader
+from adapters.places.reader import PlaceReader
 from adapters.s3.store import split_uri
 from adapters.s3.write_probe import TRIED, Probed, probe
 from core.errors import LakeMirrorError

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import partial
 
-from adapters.s3.place_reader import Seen
+from adapters.places.reader import Seen
 from core.errors import Invalid, LakeMirrorError, Unreachable
 from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.eligible import LONGEST_KEY, is_copied

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from django.test import Client
 
-from adapters.s3.place_reader import Seen
+from adapters.places.reader import Seen
 from adapters.s3.write_probe import TRIED, Probed
 from audit.models import AuditEvent
 from core.access.documents import allow, policy_document

@@ -258,10 +258,10 @@ def test_who_looks_for_a_place_of_a_mirror_is_not_told_the_name_of_a_rule(lm: De
 def test_a_target_that_holds_more_than_one_page_is_not_empty_whatever_lies_on_that(w: World) -> None:
     target = places.Target("targets.0.uri", AWAY, places.region_settings.place(AWAY, "s3://out"))
     own = [Listed("_lakemirror/1", 1, "e")]
-    whole = mock.patch("adapters.s3.place_reader.PlaceReader.listing", return_value=Listing(own, True))
+    whole = mock.patch("adapters.places.reader.PlaceReader.listing", return_value=Listing(own, True))
     with whole, pytest.raises(Conflict, match="is not empty"):
         places.check_empty([target])
-    with mock.patch("adapters.s3.place_reader.PlaceReader.listing", return_value=Listing(own, False)):
+    with mock.patch("adapters.places.reader.PlaceReader.listing", return_value=Listing(own, False)):
         places.check_empty([target])
 
 

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 from adapters.s3.fast_store import FastObjectStore
-from adapters.s3.place_reader import PlaceReader, time_of
+from adapters.places.reader import PlaceReader, time_of
 from core.replicating.merging import Listed
 from deployment import config
 from replication.models import Rule, Touched
