@@ -14,9 +14,9 @@ from deployment import config
 from deployment.wiring import clients, region_settings
 
 if TYPE_CHECKING:
+    from adapters.places.reader import PlaceReader
     from adapters.s3.fast_store import FastObjectStore
     from adapters.s3.mover import Mover
-    from adapters.places.reader import PlaceReader
 
 TRIES = 2
 """So often a request is tried at once: the ledger tries again later, and a link should be known to be down soon."""

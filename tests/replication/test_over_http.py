@@ -12,8 +12,8 @@ import boto3
 import pytest
 from django.test import Client
 
-from adapters.s3.fast_store import FastObjectStore
 from adapters.places.reader import PlaceReader, time_of
+from adapters.s3.fast_store import FastObjectStore
 from core.replicating.merging import Listed
 from deployment import config
 from replication.models import Rule, Touched
