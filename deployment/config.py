@@ -33,6 +33,7 @@ from deployment.config_sections import (
     MirrorsDatabase,
     MirrorsManager,
     Notifications,
+    Replication,
     Store,
     Validator,
     Web,
@@ -105,6 +106,7 @@ class Config:
     exports: Exports = sub(Exports)
     export_stores: Mapping[str, Store] = field(default_factory=dict)
     notifications: Notifications = sub(Notifications)
+    replication: Replication = sub(Replication)
 
     @property
     def regions(self) -> tuple[str, ...]:
@@ -189,7 +191,8 @@ def parse(data: Mapping[str, Any], environ: Mapping[str, str] = types.MappingPro
 def _tell_whole_charts_and_other_databases(given: Mapping[str, Any]) -> None:
     """What comes from a replication service's set-up and can't be taken as it is: said with what to do, not by the
     first field in it that isn't known."""
-    if "replication" in given:
+    own = given.get("replication")
+    if own is not None and (not isinstance(own, Mapping) or "config" in own):
         raise ConfigError(
             "replication", "is of a chart's values: the configuration is what stands in replication.config"
         )
@@ -214,6 +217,10 @@ def _hold_together(config: Config) -> None:
     for region in config.stores:
         if region not in config.regions:
             raise ConfigError(f"stores.{region}", f"this region has no endpoint (known: {', '.join(config.regions)})")
+    state = config.replication.state
+    if bool(state.uri) != bool(state.region):
+        missing = "region" if state.uri else "uri"
+        raise ConfigError(f"replication.state.{missing}", "is required with the other one: the place, and whose store")
     if bool(config.source_lakefs_access_key_id) != bool(config.source_lakefs_secret_access_key):
         missing = "secret_access_key" if config.source_lakefs_access_key_id else "access_key_id"
         raise ConfigError(f"source_lakefs_{missing}", "is required with the other half of the credentials")

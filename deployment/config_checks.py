@@ -37,6 +37,12 @@ def secret_url_or_empty(value: str) -> str:
     return "this is not a URL (http://host:port/path or https://host/path)" if value and url(value) else ""
 
 
+def s3_or_empty(value: str) -> str:
+    """An address in a store, or none."""
+    good = not value or re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/.*)?", value)
+    return "" if good else f"{value!r} is not an address of S3 (s3://bucket or s3://bucket/folder)"
+
+
 def urls(value: Mapping[str, str]) -> str:
     """An address by region."""
     return next((f"{region}: {text}" for region, given in value.items() if (text := named(region) or url(given))), "")

@@ -279,6 +279,21 @@ class Exports:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicationState:
+    """Where what is known of rules beside the database lies; an empty uri: below the place of each target."""
+
+    uri: str = spec("", check=checks.s3_or_empty)
+    region: str = spec("")
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """How replication rules work."""
+
+    state: ReplicationState = sub(ReplicationState)
+
+
+@dataclass(frozen=True, slots=True)
 class Notifications:
     """Alerts: after how long one opens, where links lead, whether messages may go to our own network, and what is asked
     for every minute while all is at work."""

@@ -15,6 +15,7 @@ from deployment.wiring import clients, region_settings
 
 if TYPE_CHECKING:
     from adapters.places.reader import PlaceReader
+    from adapters.places.state import StatePlace
     from adapters.s3.fast_store import FastObjectStore
     from adapters.s3.mover import Mover
 
@@ -37,6 +38,16 @@ def quick_place_of(region: str, uri: str) -> PlaceReader:
 
     region_settings.installation(region)
     return PlaceReader(clients.quick_bulk_objects(region), uri)
+
+
+def state_of(region: str, uri: str) -> StatePlace:
+    """Where what is known of a rule lies, by one of its targets (its region and place): in the place that
+    `replication.state` of the configuration names, else below that target. Raises Invalid for a region that is not
+    configured."""
+    from adapters.places.state import StatePlace
+
+    told = config.current().replication.state
+    return StatePlace(_store(told.region, 0), told.uri) if told.uri else StatePlace(_store(region, 0), uri)
 
 
 def mover_between(

@@ -14,6 +14,7 @@ from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachabl
 from core.installations.places import Place
 from core.replicating.eligible import is_own
 from core.replicating.wishes import RuleWish, told_overlap
+from deployment import config
 from deployment.wiring import clients, region_settings, replication_jobs
 from installations.claimed_places import claimed_places
 from mirrors.models import Mirror, Repository
@@ -26,6 +27,7 @@ _APART = "Choose a place of its own for the target"
 _OVERWRITE = "Choose an empty place, or allow that: overwrite of the API, --overwrite of the command"
 _SEE_REPOSITORIES = ("fs:ListRepositories", "*")
 _SEE_EXPORTS = ("fs:ReadBranch", "*")
+_SEE_RULES = ("fs:ListReplicationRules", "*")
 HIDDEN = "a place that you may not see"
 
 
@@ -74,7 +76,7 @@ def check_apart_from_itself(source: Place, targets: Sequence[Target]) -> None:
 def check_apart(actor: Any, source: Place, targets: Sequence[Target], itself: Rule | None = None) -> None:
     """By all that is stored: raises Invalid where a target overlaps a mirror's place, a repository's namespace or an
     export's, Conflict where it overlaps another rule's target, or where rules would lead back to the source."""
-    taken = [*_of_mirrors(), *_of_others()]
+    taken = [*_of_mirrors(), *_of_others(), *_of_state()]
     for target in targets:
         for place, whose, right in taken:
             if target.place.overlaps(place):
@@ -110,6 +112,14 @@ def _of_mirrors() -> Iterator[Taken]:
 
 def _of_others() -> Iterator[Taken]:
     yield from ((place, whose, _SEE_EXPORTS) for place, whose in claimed_places(but=APP))
+
+
+def _of_state() -> Iterator[Taken]:
+    """Where LakeMirror keeps what it knows of rules, if the configuration names a place for that."""
+    state = config.current().replication.state
+    if state.uri:
+        whose = "where LakeMirror keeps what it knows of rules"
+        yield region_settings.place(state.region, state.uri.rstrip("/")), whose, _SEE_RULES
 
 
 def _links(itself: Rule | None) -> Iterator[Link]:
@@ -207,6 +217,7 @@ def places() -> Iterator[tuple[Place, str]]:
     so none is named."""
     for link in Link.objects.order_by("pk"):
         yield place_of_link(link), "where a replication rule copies to"
+    yield from ((place, whose) for place, whose, _ in _of_state())
 
 
 def forget(place: Place) -> None:
