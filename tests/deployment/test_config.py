@@ -183,7 +183,7 @@ def test_a_missing_required_section_names_the_field_in_it(section: str) -> None:
             "use a PostgreSQL that every region",
         ),
         ("replication", {"config": SOURCE}, "the configuration is what stands in replication.config"),
-        ("replication", {"state": {"uri": "s3://lm"}}, "replication.state.region: is required"),
+        ("replication", {"state": {"uri": "s3://lakemirror"}}, "replication.state.region: is required"),
         ("replication", {"state": {"region": "us-east-1"}}, "replication.state.uri: is required"),
         ("replication.state.uri", "lm/state", "is not an address of S3"),
         ("blockstore.type", "gs", "not one of s3"),
