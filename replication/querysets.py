@@ -34,8 +34,9 @@ class LinkQuerySet(models.QuerySet):
 
 class ShardQuerySet(models.QuerySet):
     def due(self, now: datetime) -> ShardQuerySet:
-        """Those to be looked through now: one that was begun first."""
-        return self.filter(due_at__lte=now).order_by(models.F("after").asc(nulls_last=True), "due_at", "pk")
+        """Those to be looked through now: one that was begun first, then those where something is known to lack."""
+        begun = models.F("after").asc(nulls_last=True)
+        return self.filter(due_at__lte=now).order_by(begun, "-dirty", "due_at", "pk")
 
 
 class OpenQuerySet(models.QuerySet):

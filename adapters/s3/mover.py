@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.multipart import Layout, Part, Sent, Uploads
-from adapters.s3.originals import Original, expected_md5, md5_of, original_of, telling
+from adapters.s3.originals import Original, expected_md5, md5_of, only_new, original_of, telling
 from adapters.s3.part_hashes import PartHashes
 from adapters.s3.store import split_uri, stored
 from adapters.s3.writes import Writer, copy_source, parsed, text_of
@@ -137,19 +137,20 @@ class Mover:
         with telling(Side.SOURCE):
             return bool(self._source.page(prefix_uri).keys)
 
-    def bring(self, source: str, uri: str, size: int, etag: str = "") -> ObjectInfo:
-        """Brings an object that should have `size` bytes, whatever it has; tells what is at the destination then. Only
-        if its ETag is `etag`, if one is given; else raises Unbrought before anything is written."""
+    def bring(self, source: str, uri: str, size: int, etag: str = "", *, new: bool = False) -> ObjectInfo:
+        """Brings an object that should have `size` bytes, whatever it has, if it has this ETag (else raises Unbrought
+        before anything is written); tells what is at the destination then. `new`: Unbrought by Conflict where one
+        request would do and something is there already, if the store looks."""
         self._deadline.pause(self._objects.turn())
         self._deadline.check()
-        if not self._within and 0 < size <= min(PUT_WHOLE, self._step or PUT_WHOLE):
-            brought = self._put_small(source, uri, size, etag)
-            if brought is not None:
-                return brought
+        small = not self._within and 0 < size <= min(PUT_WHOLE, self._step or PUT_WHOLE)
+        if small and (brought := self._put_small(source, uri, size, etag, new=new)) is not None:
+            return brought
         original = self._original(source, etag)
         if self._within:
             return self._copied(source, uri, original)
         in_parts = parts_of(original.info.etag) or original.info.size > PUT_ONE_PIECE
+        original = only_new(original) if new and not in_parts else original
         return self._in_parts(source, uri, original) if in_parts else self._put(source, uri, original)
 
     def _original(self, source: str, etag: str = "") -> Original:
@@ -159,7 +160,7 @@ class Mover:
 
     # --- in one piece -------------------------------------------------------------------------------------------------
 
-    def _put_small(self, source: str, uri: str, size: int, etag: str) -> ObjectInfo | None:
+    def _put_small(self, source: str, uri: str, size: int, etag: str, *, new: bool) -> ObjectInfo | None:
         """Reads and writes at once, without asking first; None for what is larger than it should be or has parts."""
         url = self._source.url(*split_uri(source))
         with self._small.hold(size, self._deadline):
@@ -173,7 +174,7 @@ class Mover:
             original = original_of(source, answer, etag)
             if len(answer.data) > size or parts_of(original.info.etag):
                 return None
-            return self._written(uri, answer.data, original)
+            return self._written(uri, answer.data, only_new(original) if new else original)
 
     def _put(self, source: str, uri: str, original: Original) -> ObjectInfo:
         size = original.info.size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import md5
 
 import urllib3
@@ -45,6 +45,11 @@ def original_of(source: str, answer: urllib3.BaseHTTPResponse, etag: str = "") -
     if etag and original.info.etag != etag:
         raise Unbrought(Side.SOURCE, Overwritten(f"{source} was overwritten: its ETag is {original.info.etag}"))
     return original
+
+
+def only_new(original: Original) -> Original:
+    """The same, to be written only where nothing is, by a store that looks: Conflict where there is something."""
+    return replace(original, headers={**original.headers, "if-none-match": "*"})
 
 
 def md5_of(data: bytes) -> str:

@@ -50,6 +50,8 @@ class ScanFacts:
     """Whether no later look helps by itself."""
     named: bool = False
     """Whether events have named objects that nobody has looked at yet."""
+    whole_takes: float = 0.0
+    """How many seconds the last comparison of everything took, where it takes its time; else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,9 @@ def tell_link(link: LinkFacts, scan: ScanFacts, now: datetime, rule_pause: Pause
         return Told(State.SYNCING, "Copying", say("Objects that events have named are being looked at."))
     ago = in_words((now - link.compared_at).total_seconds())
     but = f", but {count(link.skipped, 'object')} that can't be copied as they are" if link.skipped else ""
-    return Told(State.UP_TO_DATE, "Up to date", sentence(f"it has all that the source had{but}, compared {ago} ago"))
+    takes = f"; a whole comparison takes {in_words(scan.whole_takes)} here" if scan.whole_takes else ""
+    told = f"it has all that the source had{but}, compared {ago} ago{takes}"
+    return Told(State.UP_TO_DATE, "Up to date", sentence(told))
 
 
 def _not_compared(link: LinkFacts, scan: ScanFacts, now: datetime) -> Phrase:

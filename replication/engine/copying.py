@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from core.bringing import Side, Unbrought
-from core.errors import LakeMirrorError
+from core.bringing import Side, Unbrought, parts_of
+from core.errors import Conflict, Invalid, LakeMirrorError
 from core.exporting.deadline import Late
 from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.eligible import fits
 from core.replicating.outcomes import LATE, Kind, Outcome, of_error
 from core.replicating.states import Code
 from core.types import ObjectInfo
+from spark_jobs.check.progress import LARGE, lane_of
 
 log = logging.getLogger("lakemirror.replication")
 
@@ -45,15 +46,17 @@ class Place(Protocol):
 class Brings(Protocol):
     """What moves objects; adapters/s3/mover.py."""
 
-    def bring(self, source: str, uri: str, size: int, etag: str = "") -> ObjectInfo: ...
+    def bring(self, source: str, uri: str, size: int, etag: str = "", *, new: bool = False) -> ObjectInfo: ...
 
 
 class Wanted(NamedTuple):
-    """An object as the ledger has it: what the source had there when it was noted."""
+    """An object as the ledger has it: what the source had there when it was noted. `absent`: the target had nothing
+    there then, and nobody has tried to bring it since."""
 
     key: str
     size: int
     etag: str
+    absent: bool = False
 
 
 @contextmanager
@@ -83,6 +86,7 @@ class Copying:
         self._source, self._target, self._mover = source, target, mover
         self._proof_key, self._stopped, self._wants = proof_key, stopped, wants
         self._source_answers = False
+        self._conditional = True
 
     def copy(self, wanted: Wanted) -> Outcome:
         """Have one object at the target as the source has it now. Raises nothing: all that happens is an outcome."""
@@ -127,6 +131,8 @@ class Copying:
 
     def _once(self, wanted: Wanted) -> Outcome:
         """`wanted` without a size or an ETag: only the source knows what it has."""
+        if wanted.absent and (outcome := self._new(wanted)) is not None:
+            return outcome
         with _asking(Side.DESTINATION):
             there = self._target.head(wanted.key)
         found = there.info if there is not None else None
@@ -152,9 +158,24 @@ class Copying:
             return Outcome(Kind.DONE, size=own.size, etag=own.etag)
         return self._bring(Wanted(key, own.size, own.etag))
 
-    def _bring(self, wanted: Wanted) -> Outcome:
-        uri = self._target.uri(wanted.key)
-        brought = self._mover.bring(self._source.uri(wanted.key), uri, wanted.size, wanted.etag)
+    def _new(self, wanted: Wanted) -> Outcome | None:
+        """Bring a small object to where there was nothing, without asking first: the store is told to write it only if
+        that is still so. None where the target has to be asked after all."""
+        whole = wanted.size >= 0 and lane_of(wanted.size) != LARGE and wanted.etag and not parts_of(wanted.etag)
+        if self._wants is not None or not whole or not self._conditional:
+            return None
+        try:
+            return self._bring(wanted, new=True)
+        except Unbrought as unbrought:
+            if unbrought.side is not Side.DESTINATION or not isinstance(unbrought.error, (Conflict, Invalid)):
+                raise
+            if isinstance(unbrought.error, Invalid):
+                self._conditional = False  # as a store answers that knows no such condition
+            return None
+
+    def _bring(self, wanted: Wanted, *, new: bool = False) -> Outcome:
+        uri, more = self._target.uri(wanted.key), {"new": True} if new else {}
+        brought = self._mover.bring(self._source.uri(wanted.key), uri, wanted.size, wanted.etag, **more)
         done = Outcome(Kind.DONE, size=brought.size, etag=wanted.etag, sent=True)
         if brought.etag == wanted.etag and brought.size == wanted.size:
             return done

@@ -20,7 +20,7 @@ from replication.engine import settling
 from replication.engine.copying import Copying
 from replication.engine.round import ROUND_SECONDS, Round, Sent, seconds_of_writes
 from replication.models import Link, OpenObject, Rule
-from replication.transitions import duties, ledger
+from replication.transitions import duties, ledger, shards
 
 SILENT_SECONDS = 2.0
 """So soon a link is tried again whose target did not answer, for it may be down."""
@@ -134,12 +134,16 @@ def _keep_pace(link: Link, sent: Sent, seconds: float) -> None:
 
 
 def _look_at_what_overflowed(link: Link) -> None:
-    """Once half of the rows are gone there is room for what was only marked as lacking. Until a whole look could note
-    all of it the link lacks more than its rows tell."""
+    """Once half of the rows are gone there is room for what was only marked as lacking. Until a look through all, or in
+    a large place through all that is marked, could note all of it, the link lacks more than its rows tell."""
     overflowed = Link.objects.filter(pk=link.pk, overflowed=True).exists()
     if overflowed and ledger.open_number(link.pk) <= ledger.MOST_OPEN // 2:
-        waiting = Rule.objects.filter(pk=link.rule_id, cycle_began_at=None, scan_wanted=False)
-        if waiting.update(scan_wanted=True):
+        if shards.are_many(link.rule_id):
+            waiting = shards.hasten_dirty(link.rule_id, clock.now())
+        else:
+            waits = Rule.objects.filter(pk=link.rule_id, cycle_began_at=None, scan_wanted=False)
+            waiting = bool(waits.update(scan_wanted=True))
+        if waiting:
             duties.wake_scan(link.rule_id)
 
 

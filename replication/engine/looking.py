@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +13,7 @@ from adapters.places.reader import time_of
 from core.errors import LakeMirrorError, Throttled, Unreachable
 from core.replicating.comparing import Alike, by_heads, by_listing, is_later
 from core.replicating.eligible import is_copied
-from core.replicating.merging import Listed, Window
+from core.replicating.merging import Listed, Read, Window
 from core.replicating.states import Health
 from db import clock
 from deployment.wiring import replication_jobs
@@ -67,54 +67,64 @@ class Looker:
 
     # --- of a window --------------------------------------------------------------------------------------------------
 
-    def lacking(self, window: Window) -> Lacks:
-        """What the targets lack of a window, by link: where the listings leave it open, by HEAD of both."""
-        items = [item for item in window.items if self.wants(item)]
+    def source_read(self) -> Read:
+        """What lists the source; with times where the rule goes by these."""
+        return partial(self.source.listing, dated=not (self.rule.existing and self.rule.new))
+
+    def target_reads(self) -> dict[int, Read]:
+        """What lists the target of each link that can be asked."""
+        return {pk: place.listing for pk, place in self.places.items()}
+
+    def lacking(self, window: Window, items: Sequence[Listed], fresh: Collection[int] = ()) -> Lacks:
+        """What the targets lack of these objects of a window, by link: where the listings leave it open, by HEAD of
+        both. `fresh`: links that had nothing open there before the targets were listed."""
         lacks: dict[int, list[Lack]] = {}
         for link_id, there in window.there.items():
             judged = [(item, by_listing(item.size, item.etag, there.get(item.key))) for item in items]
             doubted = [item for item, alike in judged if alike is Alike.DOUBT]
-            lacking = self._lacking_at(link_id, doubted)
-            lacks[link_id] = [_lack(item) for item, alike in judged if alike is Alike.DIFFERENT or item in lacking]
+            lacking = self._lacking_at(link_id, doubted) if doubted else {}
+            new = link_id in fresh
+            lacks[link_id] = [
+                lacking.get(item) or _lack(item, absent=new and item.key not in there)
+                for item, alike in judged
+                if alike is Alike.DIFFERENT or item in lacking
+            ]
         return lacks
 
-    def _lacking_at(self, link_id: int, items: Sequence[Listed]) -> set[Listed]:
-        return {
-            item
-            for item, lacks in zip(items, self.pool.map(partial(self._lacks, link_id), items), strict=True)
-            if lacks
-        }
+    def _lacking_at(self, link_id: int, items: Sequence[Listed], *, new: bool = False) -> dict[Listed, Lack]:
+        found = self.pool.map(partial(self._lacks, link_id, new), items)
+        return {item: lack for item, lack in zip(items, found, strict=True) if lack is not None}
 
-    def _lacks(self, link_id: int, item: Listed) -> bool:
-        """By HEAD of both; what can't be told now is for the link to find out."""
+    def _lacks(self, link_id: int, new: bool, item: Listed) -> Lack | None:
+        """By HEAD of both; what can't be told now is for the link to find out. `new`: it was never tried."""
         if item.size < 0:
-            return True
+            return _lack(item)
         place = self.places[link_id]
         try:
             there = place.head(item.key)
             alike = by_listing(item.size, item.etag, (there.info.size, there.info.etag) if there else None)
             source = self.source.head(item.key) if alike is Alike.DOUBT else None
         except LakeMirrorError:
-            return True
+            return _lack(item)
         if alike is not Alike.DOUBT:
-            return alike is Alike.DIFFERENT
+            return _lack(item, absent=new and there is None) if alike is Alike.DIFFERENT else None
         if source is None:
-            return False
+            return None
         later = is_later(there.modified, source.modified)
         alike = by_heads(source.info, there.info, place.uri(item.key), self._proof_key, later=later)
-        return alike is not Alike.EQUAL
+        return _lack(item) if alike is not Alike.EQUAL else None
 
     # --- of keys that somebody named ----------------------------------------------------------------------------------
 
-    def lacking_of(self, keys: Sequence[str]) -> Lacks:
-        """What the targets lack of these keys. Raises what the source answers for one of them."""
+    def lacking_of(self, keys: Sequence[str], tried: Collection[int] = ()) -> Lacks:
+        """What the targets lack of these keys. `tried`: links where one of them was open before. Raises what the source
+        answers for one of them."""
         found = dict(zip(keys, self.pool.map(self._listed, keys), strict=True))
         items = [item for item in found.values() if item is not None and self.wants(item)]
         lacks: dict[int, list[Lack]] = defaultdict(list)
         for link in self.links:
             if link.pk in self.places:
-                lacking = self._lacking_at(link.pk, items)
-                lacks[link.pk] = [_lack(item) for item in items if item in lacking]
+                lacks[link.pk] = list(self._lacking_at(link.pk, items, new=link.pk not in tried).values())
             else:
                 lacks[link.pk] = [_lack(item) for item in items]
         return lacks
@@ -136,8 +146,8 @@ class Looker:
         return Listed(key, seen.info.size, seen.info.etag, modified)
 
 
-def _lack(item: Listed) -> Lack:
-    return Lack(item.key.encode(), item.size, item.etag)
+def _lack(item: Listed, *, absent: bool = False) -> Lack:
+    return Lack(item.key.encode(), item.size, item.etag, absent)
 
 
 def note(rule: Rule, lacks: Lacks) -> set[int]:

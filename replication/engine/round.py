@@ -15,6 +15,8 @@ from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from django.db.models import Max
+
 from core.replicating.health import Standing
 from core.replicating.states import Health
 from db import clock
@@ -23,6 +25,7 @@ from replication.engine import settling
 from replication.engine.copying import Copying, Wanted
 from replication.engine.settling import Ended
 from replication.models import Link, OpenObject
+from replication.transitions import ledger
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.progress import LARGE, lane_of
 
@@ -68,6 +71,7 @@ class Round:
     _told_at: float = 0.0
     _claimed: int = 0
     _writes_until: datetime | None = None
+    _asks_up_to: int = 0
     _dry: bool = False
 
     def run(self) -> Standing:
@@ -113,7 +117,8 @@ class Round:
             self._start(lanes, row)
 
     def _start(self, lanes: Lanes, row: OpenObject) -> None:
-        wanted = Wanted(row.name, row.size, row.etag)
+        untried = row.absent and row.pk > self._asks_up_to and not row.attempts and not row.code
+        wanted = Wanted(row.name, row.size, row.etag, untried)
 
         def copy() -> Ended:
             return Ended(row, self.copying.copy(wanted))
@@ -166,10 +171,23 @@ class Round:
         over a newer one that somebody else has written since."""
         now = clock.now()
         with self.lease.transaction():
+            self._doubt_what_was_lost()
             if not self._note_writes(now + timedelta(seconds=self.seconds + MARGIN_SECONDS)):
                 self.stop()  # the rule is gone, and its target may be somebody else's
         yield
         Link.objects.filter(pk=self.link.pk, writes_until=self._writes_until).update(writes_until=None)
+
+    def _doubt_what_was_lost(self) -> None:
+        """A round that did not end in order may have written any of the rows that there are without saying so: of these
+        the target is asked. Inside of a transaction."""
+        link = ledger.hold(self.link.pk)
+        if link is None:
+            return
+        self._asks_up_to = link.asks_up_to
+        if link.writes_until is not None:
+            newest = OpenObject.objects.filter(link=link.pk).aggregate(pk=Max("pk"))["pk"]
+            self._asks_up_to = max(newest or 0, link.asks_up_to)
+            Link.objects.filter(pk=link.pk).update(asks_up_to=self._asks_up_to)
 
     def _note_writes(self, until: datetime) -> bool:
         self._writes_until = until

@@ -80,7 +80,8 @@ def note_standing(link: Link, before: Standing, standing: Standing, now: datetim
     if standing.state is Health.UP and before.state is not Health.UP:
         ledger.due_now(link, now)
         if shards.look_at_dirty_ones(link.rule_id, now):
-            Rule.objects.filter(pk=link.rule_id).update(scan_wanted=True)
+            if not shards.are_many(link.rule_id):
+                Rule.objects.filter(pk=link.rule_id).update(scan_wanted=True)
             duties.wake_scan(link.rule_id)
 
 

@@ -11,7 +11,7 @@ from db.chunks import chunks
 from jobs.lease import Lease
 from replication.engine import looking
 from replication.engine.looking import Looker
-from replication.models import Rule, Touched
+from replication.models import OpenObject, Rule, Touched
 from replication.transitions import duties
 
 AT_ONCE = 400
@@ -23,7 +23,9 @@ def look(rule: Rule, looker: Looker, lease: Lease, over: Callable[[], bool]) -> 
         rows = list(Touched.objects.filter(rule=rule.pk).order_by("pk")[:AT_ONCE])
         if not rows:
             return
-        lacks = looker.lacking_of([bytes(row.key).decode() for row in rows])
+        keys = [bytes(row.key) for row in rows]
+        tried = OpenObject.objects.filter(link__rule=rule.pk, key__in=keys).values_list("link", flat=True)
+        lacks = looker.lacking_of([key.decode() for key in keys], tried=set(tried))
         with lease.transaction():
             duties.wake_links(looking.note(rule, lacks))
             _forget(rows)

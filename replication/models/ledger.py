@@ -28,6 +28,9 @@ class Shard(models.Model):
     objects_last = models.BigIntegerField(default=0, help_text="by the last look that came to its end")
     bytes_last = models.BigIntegerField(default=0)
     missed = models.BooleanField(default=False, help_text="the look that goes on could not note all that lacks")
+    marks = models.JSONField(
+        default=list, help_text="keys in order, some thousands apart, as it was looked through last: read side by side"
+    )
     began_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True, help_text="when a look came to its end; null: not since all began")
 
@@ -63,6 +66,9 @@ class OpenObject(models.Model):
     key = models.BinaryField()
     size = models.BigIntegerField(help_text="at the source, as it was seen last")
     etag = ExactTextField(blank=True, help_text="the same")
+    absent = models.BooleanField(
+        default=False, help_text="the target had nothing there when this was noted, and nobody has tried it since"
+    )
     since = models.DateTimeField(help_text="when it was first seen to lack")
     next_try = models.DateTimeField()
     attempts = models.IntegerField(default=0, help_text="that failed")

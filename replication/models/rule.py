@@ -31,6 +31,9 @@ class Rule(Pausable, Labelled):
     deleting = models.BooleanField(default=False, help_text="it goes, in the background, with all its rows")
     cycle = models.BigIntegerField(default=0, help_text="how many looks through the whole place have come to an end")
     cycle_began_at = models.DateTimeField(null=True, help_text="of the look at hand; null: none goes on")
+    spread = models.BooleanField(
+        default=False, help_text="the look at hand takes its time: a part of the stretches every scan_every"
+    )
     cycle_objects = models.BigIntegerField(default=0, help_text="at the source, seen by the look at hand so far")
     cycle_bytes = models.BigIntegerField(default=0)
     full_began_at = models.DateTimeField(null=True, help_text="of the last look that came to its end; null: none yet")
@@ -103,6 +106,10 @@ class Link(Pausable):
         help_text="more lacks than rows are kept of, until a whole look has noted all",
     )
     writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
+    asks_up_to = models.BigIntegerField(
+        default=0,
+        help_text="open objects up to this id may have been written by a worker that was lost: look before writing",
+    )
 
     objects = LinkQuerySet.as_manager()
 

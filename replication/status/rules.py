@@ -193,7 +193,15 @@ def _scan(rule: Rule, duty: Duty | None, named: bool, now: datetime) -> ScanFact
     if duty and now - duty.due_at > OVERDUE and (duty.until is None or duty.until < now):
         failing = f"no worker has taken that up for {in_words((now - duty.due_at).total_seconds())}"
     refused = bool(duty and duty.refusal)
-    return ScanFacts(rule.full_ended_at, rule.error or failing, refused, named)
+    return ScanFacts(rule.full_ended_at, rule.error or failing, refused, named, _takes(rule))
+
+
+def _takes(rule: Rule) -> float:
+    """How long the last whole look took, if longer than from one to the next of a small place."""
+    if rule.full_began_at is None or rule.full_ended_at is None:
+        return 0.0
+    seconds = (rule.full_ended_at - rule.full_began_at).total_seconds()
+    return seconds if seconds > rule.scan_every else 0.0
 
 
 def _link_reading(link: Link, counts: Sequence[ReasonCount], scan: ScanFacts, rule: Rule, now: datetime) -> LinkReading:

@@ -16,7 +16,7 @@ from django.db.models import Count, F, Q, Sum
 from core.replicating.retries import DAILY
 from core.replicating.states import OpenStatus
 from db.chunks import chunks
-from replication.models import Link, OpenCount, OpenObject
+from replication.models import Link, OpenCount, OpenObject, Shard
 
 MOST_OPEN = 1_000_000
 """So many rows a link has at most; what lacks beyond that makes its stretch of keys dirty."""
@@ -31,11 +31,13 @@ Moved = Mapping[tuple[str, str], tuple[int, int]]
 
 
 class Lack(NamedTuple):
-    """An object of the source that its target lacks, or has otherwise."""
+    """An object of the source that its target lacks, or has otherwise. `absent`: the target had nothing there when it
+    was looked at, and nothing of ours can have been on its way there."""
 
     key: bytes
     size: int
     etag: str
+    absent: bool = False
 
 
 class _Tally:
@@ -83,10 +85,7 @@ def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
     What is noted already stays as it is, unless the source has another object there by now: that one is due at once.
     So is what waits longer than anything does, or was noted later than now: the clock was ahead then.
     """
-    known: dict[bytes, OpenObject] = {}
-    for some in chunks(lacks, ROWS_AT_ONCE):
-        rows = OpenObject.objects.filter(link=link.pk, key__in=[lack.key for lack in some])
-        known |= {bytes(row.key): row for row in rows}
+    known = _known(link, lacks)
     tally = _Tally()
     changed = [row for lack in lacks if (row := known.get(lack.key)) is not None and _renew(row, lack, now, tally)]
     new = list({lack.key: lack for lack in lacks if lack.key not in known}.values())
@@ -94,17 +93,37 @@ def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
     for lack in new[:room]:
         tally.add(PENDING, "", lack.size)
     made = [
-        OpenObject(link_id=link.pk, key=lack.key, size=lack.size, etag=lack.etag, since=now, next_try=now)
+        OpenObject(
+            link_id=link.pk,
+            key=lack.key,
+            size=lack.size,
+            etag=lack.etag,
+            absent=lack.absent,
+            since=now,
+            next_try=now,
+        )
         for lack in new[:room]
     ]
     OpenObject.objects.bulk_create(made, batch_size=ROWS_AT_ONCE)
-    fields = ["size", "etag", "since", "next_try", "attempts", "status", "code", "detail"]
+    fields = ["size", "etag", "absent", "since", "next_try", "attempts", "status", "code", "detail"]
     OpenObject.objects.bulk_update(changed, fields, batch_size=100)
     tally.save(link.pk)
     _keep_oldest(link)
     if len(new) > room:
         Link.objects.filter(pk=link.pk).update(overflowed=True, uncompared=True)
     return [lack.key for lack in new[room:]]
+
+
+def _known(link: Link, lacks: Sequence[Lack]) -> dict[bytes, OpenObject]:
+    """What is noted already of these, by key. Mostly nothing is open anywhere near."""
+    keys = [lack.key for lack in lacks]
+    rows = OpenObject.objects.filter(link=link.pk)
+    if not keys or not rows.filter(key__gte=min(keys), key__lte=max(keys)).exists():
+        return {}
+    known: dict[bytes, OpenObject] = {}
+    for some in chunks(keys, ROWS_AT_ONCE):
+        known |= {bytes(row.key): row for row in rows.filter(key__in=some)}
+    return known
 
 
 def overflow(rule_id: int) -> None:
@@ -114,6 +133,14 @@ def overflow(rule_id: int) -> None:
     Link.objects.filter(rule=rule_id).update(overflowed=True, uncompared=True)
 
 
+def all_noted(rule_id: int) -> None:
+    """Where no stretch is left to be looked through again the rows tell all that is known to lack. Inside of a
+    transaction that holds the links."""
+    dirty = Shard.objects.filter(rule=rule_id, dirty=True)
+    if not dirty.exists():
+        Link.objects.filter(rule=rule_id, overflowed=True).update(overflowed=False)
+
+
 def _renew(row: OpenObject, lack: Lack, now: datetime, tally: _Tally) -> bool:
     timely = row.since <= now and row.next_try <= now + LONGEST_WAIT
     if timely and (row.size, row.etag) == (lack.size, lack.etag):
@@ -121,7 +148,7 @@ def _renew(row: OpenObject, lack: Lack, now: datetime, tally: _Tally) -> bool:
     row.since = min(row.since, now)
     tally.take(row.status, row.code, row.size)
     tally.add(PENDING, "", lack.size)
-    row.size, row.etag, row.next_try, row.attempts = lack.size, lack.etag, now, 0
+    row.size, row.etag, row.next_try, row.attempts, row.absent = lack.size, lack.etag, now, 0, False
     row.status, row.code, row.detail = PENDING, "", ""
     return True
 
@@ -161,11 +188,12 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
                 tally.take(row.status, row.code, row.size)
                 for name, value in one.becomes.items():
                     setattr(row, name, value)
+                row.absent = False
                 tally.add(row.status, row.code, row.size)
                 changed.append(row)
     for some in chunks(going, ROWS_AT_ONCE):
         OpenObject.objects.filter(pk__in=some).delete()
-    fields = ["size", "etag", "next_try", "attempts", "status", "code", "detail"]
+    fields = ["size", "etag", "absent", "next_try", "attempts", "status", "code", "detail"]
     OpenObject.objects.bulk_update(changed, fields, batch_size=100)
     tally.save(link.pk)
     _keep_oldest(link)

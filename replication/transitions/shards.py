@@ -1,17 +1,25 @@
-"""Stretches of a rule's keys: the first one, those that are cut off it, and which have to be looked through again."""
+"""Stretches of a rule's keys: the first one, those that are cut off it or joined, and which have to be looked through
+again.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 from django.db.models import F
 
+from db.chunks import chunks
 from replication.models import Rule, Shard
 
 SPLIT_AT = 250_000
 """A stretch of more keys is cut there."""
+JOIN_BELOW = 50_000
+"""One of fewer is joined with its neighbour, as long as both together are far from being cut again."""
+JOINED_AT_MOST = 200_000
+PARTS = 16
+"""A place of more stretches than that is large: so many turns a look through all of it takes."""
 
 
 def begin(rule: Rule, now: datetime) -> None:
@@ -21,7 +29,8 @@ def begin(rule: Rule, now: datetime) -> None:
 
 def cut(shard: Shard, at: bytes, now: datetime) -> None:
     """End a stretch at this key; the rest is one of its own, due at once. Inside of a transaction."""
-    rest = Shard(rule_id=shard.rule_id, low=at, high=shard.high, due_at=now, dirty=shard.dirty)
+    marks = [mark for mark in shard.marks if mark.encode() > at]
+    rest = Shard(rule_id=shard.rule_id, low=at, high=shard.high, due_at=now, dirty=shard.dirty, marks=marks)
     Shard.objects.filter(pk=shard.pk).update(high=at)
     shard.high = at
     rest.save()
@@ -37,9 +46,14 @@ def mark_dirty(rule_id: int, keys: Iterable[bytes]) -> None:
 
 def look_at_dirty_ones(rule_id: int, now: datetime) -> int:
     """What could not be noted may be now: its stretches are due. Gives how many there are."""
-    dirty = Shard.objects.filter(rule=rule_id, dirty=True)
-    dirty.filter(due_at__gt=now).update(due_at=now)
-    return dirty.count()
+    hasten_dirty(rule_id, now)
+    return Shard.objects.filter(rule=rule_id, dirty=True).count()
+
+
+def hasten_dirty(rule_id: int, at: datetime) -> bool:
+    """Stretches where something lacks that is no row are looked through then, at the latest; whether any was due
+    later."""
+    return bool(Shard.objects.filter(rule=rule_id, dirty=True, due_at__gt=at).update(due_at=at))
 
 
 def look_at_all(rule_id: int, now: datetime) -> None:
@@ -49,9 +63,65 @@ def look_at_all(rule_id: int, now: datetime) -> None:
     Shard.objects.filter(rule=rule_id, due_at__gt=now).update(due_at=now)
 
 
-def ended(shard: Shard, *, objects: int, size: int, began: datetime, now: datetime, due_at: datetime) -> None:
+def are_many(rule_id: int) -> bool:
+    """Whether the rule's place is large."""
+    return Shard.objects.filter(rule=rule_id).count() > PARTS
+
+
+def look_at_all_by_turns(rule_id: int, now: datetime, every: timedelta) -> None:
+    """As `look_at_all`, one part of the stretches after the other; first those of which something is known to lack."""
+    ordered = Shard.objects.filter(rule=rule_id).order_by("-dirty", "low").values_list("pk", flat=True)
+    pks = list(ordered)
+    Shard.objects.filter(rule=rule_id).update(ended_at=None)
+    for part in range(PARTS):
+        turn = pks[len(pks) * part // PARTS : len(pks) * (part + 1) // PARTS]
+        for some in chunks(turn):
+            Shard.objects.filter(pk__in=some).update(due_at=now + part * every)
+
+
+def join(rule_id: int) -> int:
+    """Join stretches of few keys with the next one, none of which is being looked through; gives how many went. Inside
+    of a transaction."""
+    gone, last = 0, None
+    for shard in Shard.objects.filter(rule=rule_id).order_by("low"):
+        if last is not None and _may_join(last, shard):
+            _append(last, shard)
+            gone += 1
+        else:
+            last = shard
+    return gone
+
+
+def _may_join(one: Shard, following: Shard) -> bool:
+    idle = all(shard.after is None and shard.ended_at is not None for shard in (one, following))
+    small = min(one.objects_last, following.objects_last) < JOIN_BELOW
+    return idle and small and one.objects_last + following.objects_last <= JOINED_AT_MOST
+
+
+def _append(one: Shard, following: Shard) -> None:
+    one.marks = [*one.marks, bytes(following.low).decode(), *following.marks]
+    one.high = following.high
+    one.dirty, one.missed = one.dirty or following.dirty, one.missed or following.missed
+    one.due_at = min(one.due_at, following.due_at)
+    one.objects_last += following.objects_last
+    one.bytes_last += following.bytes_last
+    following.delete()
+    one.save(update_fields=["marks", "high", "dirty", "missed", "due_at", "objects_last", "bytes_last"])
+
+
+def ended(
+    shard: Shard,
+    *,
+    objects: int,
+    size: int,
+    began: datetime,
+    now: datetime,
+    due_at: datetime,
+    marks: Sequence[str] = (),
+) -> None:
     """A look through a stretch came to its end. It is dirty if something could not be noted since it began."""
     Shard.objects.filter(pk=shard.pk).update(
+        marks=list(marks),
         after=None,
         dirty=F("missed"),
         missed=False,

@@ -50,6 +50,8 @@ class MemoryS3(FastObjectStore):
         self.buckets: dict[str, dict[str, bytes]] = {"src": {}, "out": {}}
         self.before: Callable[[str, str, str], None] = lambda method, bucket, key: None
         self.after: Callable[[str, str, str], None] = lambda method, bucket, key: None
+        self.conditional = True
+        """Whether it heeds If-None-Match on PUT; else it overlooks it."""
         self.given_up: list[GivenUp] = []
         self._described: dict[tuple[int, str], tuple[bytes, Mapping[str, str]]] = {}
         self.asked: Counter[str] = Counter()
@@ -108,6 +110,8 @@ class MemoryS3(FastObjectStore):
             raise Conflict("412 PreconditionFailed")
 
     def _put(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Answer:
+        if given.get("if-none-match") == "*" and key in bucket and self.conditional:
+            raise Conflict("412 PreconditionFailed")
         self._write(bucket, key, body, given)
         return Answer(b"", {"etag": f'"{etag(body)}"'})
 

@@ -18,7 +18,7 @@ from unittest import mock
 from core.errors import Denied, Full, Invalid, LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.mirroring.states import State
 from db import clock
-from replication.engine import looking, settling
+from replication.engine import looking, piece, settling
 from replication.models import Link, Rule
 from replication.status.rules import rule_reading
 from replication.transitions import ledger, shards, touching
@@ -44,6 +44,7 @@ class Soak:
         for region, store in w.stores.items():
             store.before = self._before(region)
             store.after = lambda method, bucket, key: self.step()
+            store.conditional = self.random.random() < 0.5
         w.rule(*((region, f"s3://{bucket}/t") for region, bucket in TARGETS), uri="s3://src/p")
         for number in (1, 2):
             w.stores[TARGETS[number - 1][0]].buckets[TARGETS[number - 1][1]] = {"t/foreign": b"1", "other": b"2"}
@@ -240,6 +241,10 @@ def soaking(w: World, seed: int) -> Iterator[Soak]:
     with (
         mock.patch.object(ledger, "MOST_OPEN", 6),
         mock.patch.object(shards, "SPLIT_AT", 4),
+        mock.patch.object(shards, "PARTS", life.random.choice((2, 16))),
+        mock.patch.object(shards, "JOIN_BELOW", life.random.choice((0, 3))),
+        mock.patch.object(shards, "JOINED_AT_MOST", 4),
+        mock.patch.object(piece, "MARK_EVERY", 1),
         mock.patch.object(ledger, "note", stepping(ledger.note)),
         mock.patch.object(ledger, "settle", stepping(ledger.settle)),
         mock.patch.object(shards, "ended", stepping(shards.ended)),

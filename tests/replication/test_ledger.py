@@ -168,8 +168,8 @@ def test_a_key_that_is_named_again_while_it_is_looked_at_is_looked_at_again(
     looked: list[list[str]] = []
     real = Looker.lacking_of
 
-    def lacking_of(looker: Looker, keys: list[str]) -> Lacks:
-        lacks = real(looker, keys)
+    def lacking_of(looker: Looker, keys: list[str], tried: set[int]) -> Lacks:
+        lacks = real(looker, keys, tried)
         looked.append(keys)
         if len(looked) == 1:
             w.put("a", b"two")

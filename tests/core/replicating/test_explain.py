@@ -132,6 +132,12 @@ def test_a_rule_is_as_its_worst_link() -> None:
     )
 
 
+def test_a_large_place_says_how_long_a_whole_comparison_takes() -> None:
+    slow = ScanFacts(NOW - timedelta(minutes=3), whole_takes=4800.0)
+    state, text = told(a_link(compared_at=NOW - timedelta(minutes=3)), slow)
+    assert state is State.UP_TO_DATE and "a whole comparison takes 1 h here" in text
+
+
 def test_a_source_that_cannot_be_compared_is_told_whatever_else_there_is() -> None:
     away = ScanFacts(NOW - timedelta(minutes=3), "403 to list")
     assert of_rule(a_link(), scan=away) == (

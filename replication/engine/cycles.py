@@ -1,0 +1,84 @@
+"""Looks through the whole place of a rule. One through a place of few stretches takes all of them at once; one through
+a large place takes its time: a part of the stretches every `scan_every`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import models
+from django.db.models import F, Q, Sum
+
+from db import clock
+from jobs.lease import Lease
+from replication.models import Link, Rule, Shard
+from replication.transitions import ledger, shards
+
+
+def due_at(rule: Rule) -> datetime | None:
+    """When the next look through the whole place begins, if none goes on; None: at once, as after one of a clock that
+    was ahead."""
+    if _at_once(rule):
+        return None
+    assert rule.full_began_at is not None
+    parts = shards.PARTS if shards.are_many(rule.pk) else 1
+    return rule.full_began_at + timedelta(seconds=rule.scan_every * parts)
+
+
+def _at_once(rule: Rule) -> bool:
+    return rule.full_began_at is None or rule.full_began_at > clock.now() or rule.scan_wanted
+
+
+def begin(rule: Rule, lease: Lease) -> None:
+    """Begin one if it is time. Somebody who wants one at once does not wait for one that takes its time."""
+    now = clock.now()
+    if rule.cycle_began_at is not None and rule.cycle_began_at <= now:
+        if not (rule.spread and rule.scan_wanted):
+            return
+    elif rule.cycle_began_at is None and (at := due_at(rule)) is not None and at > now:
+        return
+    with lease.transaction():
+        ledger.hold_all(rule.pk)
+        rule.links.update(uncompared=False)
+        shards.join(rule.pk)
+        spread = not _at_once(rule) and shards.are_many(rule.pk)
+        values = {"cycle_began_at": now, "cycle_objects": 0, "cycle_bytes": 0, "scan_wanted": False, "spread": spread}
+        Rule.objects.filter(pk=rule.pk).update(**values)
+        rule.refresh_from_db()  # what somebody has changed since is what it looks for
+        if spread:
+            shards.look_at_all_by_turns(rule.pk, now, timedelta(seconds=rule.scan_every))
+        else:
+            shards.look_at_all(rule.pk, now)
+
+
+def end(rule: Rule, lease: Lease) -> bool:
+    """Whether every stretch has been looked through since the look began: then it is over."""
+    if rule.cycle_began_at is None:
+        return False
+    left = Q(ended_at=None) | Q(began_at__lt=rule.cycle_began_at) | Q(after__isnull=False)
+    if Shard.objects.filter(left, rule=rule.pk).exists():
+        return False
+    sums = Shard.objects.filter(rule=rule.pk).aggregate(objects=Sum("objects_last"), bytes=Sum("bytes_last"))
+    now = clock.now()
+    with lease.transaction():
+        ledger.hold_all(rule.pk)
+        compared(rule.pk).update(compared_at=now, overflowed=False)
+        Rule.objects.filter(pk=rule.pk).update(
+            cycle=F("cycle") + 1,
+            cycle_began_at=None,
+            full_began_at=rule.cycle_began_at,
+            full_ended_at=now,
+            full_objects=sums["objects"] or 0,
+            full_bytes=sums["bytes"] or 0,
+        )
+    return True
+
+
+def compared(rule_id: int) -> models.QuerySet[Link]:
+    """The links that the look that ends has compared with all of the source: those that could be read everywhere, and
+    where no stretch is left to be looked through again, those that were compared before, too: what could not be read
+    of them has been looked at since."""
+    links = Link.objects.filter(rule=rule_id)
+    if Shard.objects.filter(rule=rule_id, dirty=True).exists():
+        return links.filter(uncompared=False)
+    return links.filter(Q(uncompared=False) | Q(compared_at__isnull=False))
