@@ -101,6 +101,10 @@ class Full(RemoteFailure):
     """A store has no room, or none for us."""
 
 
+class Unversioned(LakeMirrorError):
+    """A bucket keeps no versions, or none any more: what is there would be lost."""
+
+
 class NoData(LakeMirrorError):
     """lakeFS's 410: the metadata of what was asked for has not arrived."""
 

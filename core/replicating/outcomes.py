@@ -19,6 +19,7 @@ from core.errors import (
     Throttled,
     Unauthenticated,
     Unreachable,
+    Unversioned,
 )
 from core.replicating.states import Code
 
@@ -43,7 +44,8 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a try. `size` and `etag`: of the source's object, as it was copied or found equal; `sent`: bytes
-    were written; `pause`: how long a store wants to be left alone, in seconds."""
+    were written; `pause`: how long a store wants to be left alone, in seconds; `version`: which version it is about,
+    where all are copied."""
 
     kind: Kind
     code: Code = Code.NONE
@@ -52,6 +54,7 @@ class Outcome:
     etag: str = ""
     sent: bool = False
     pause: float = 0.0
+    version: str = ""
 
 
 LATE = Outcome(Kind.LATE)
@@ -75,6 +78,7 @@ _AT_TARGET: Sequence[_Meaning] = (
     (Denied, Kind.REFUSED, Code.TARGET_DENIED),
     (Unauthenticated, Kind.REFUSED, Code.TARGET_DENIED),
     (Full, Kind.REFUSED, Code.TARGET_FULL),
+    (Unversioned, Kind.REFUSED, Code.TARGET_UNVERSIONED),
     (Unreachable, Kind.SILENT, Code.TARGET_DOWN),
     (Throttled, Kind.RETRY, Code.TARGET_THROTTLED),
     (RemoteFailure, Kind.RETRY, Code.TARGET_FAILED),

@@ -6,7 +6,9 @@ from core.errors import LakeMirrorError, NotFound
 from core.exporting import preflight as of_stores
 from core.exporting.preflight import Store, statement
 from core.installations.preflight import Check, CheckOutcome, NotAsked, failing, not_known
+from core.replicating.eligible import is_own
 from core.replicating.merging import Listing
+from core.replicating.version_merging import VersionPage
 from core.text.phrases import count
 
 SOURCE = "source"
@@ -18,12 +20,13 @@ def target_side(number: int) -> str:
     return f"target-{number}"
 
 
-def deciding(targets: int) -> frozenset[str]:
-    """What has to be known, and good, for the first object to arrive at each target."""
-    own = {"name", SOURCE, f"{SOURCE}-bucket", f"{SOURCE}-right:{LIST}"}
+def deciding(targets: int, *, versions: bool = False) -> frozenset[str]:
+    """What has to be known, and good, for the first object to arrive at each target; `versions`: with all versions."""
+    kept = ("versioning",) if versions else ()
+    own = {"name", SOURCE, f"{SOURCE}-bucket", f"{SOURCE}-right:{LIST}", *(f"{SOURCE}-{name}" for name in kept)}
     for number in range(1, targets + 1):
         side = target_side(number)
-        what = ("apart", "bucket", "content", f"right:{LIST}", f"right:{PUT}")
+        what = ("apart", "bucket", "content", f"right:{LIST}", f"right:{PUT}", *kept)
         own |= {side, *(f"{side}-{name}" for name in what)}
     return frozenset(own)
 
@@ -44,6 +47,28 @@ def check_bucket(side: str, store: Store, answer: object) -> Check:
         fix = "Create the bucket, or choose the region in whose store it is"
         return Check(f"{side}-bucket", CheckOutcome.FAILED, f"There is no bucket {store.bucket} at {store.where}", fix)
     return of_stores.check_bucket(side, store, answer)
+
+
+def check_versioning(side: str, bucket: str, status: str | LakeMirrorError) -> Check:
+    """Does a bucket keep versions? `status`: Enabled, Suspended, or "" where it never did."""
+    check_id = f"{side}-versioning"
+    if isinstance(status, LakeMirrorError):
+        return not_known(check_id, f"whether the bucket {bucket} keeps versions", status)
+    if status == "Enabled":
+        return Check(check_id, CheckOutcome.OK, f"The bucket {bucket} keeps versions")
+    fix = "Enable versioning of the bucket, or copy the latest objects alone"
+    return Check(check_id, CheckOutcome.FAILED, f"Versioning of the bucket {bucket} is {status.lower() or 'off'}", fix)
+
+
+def check_exact(side: str, uri: str, exact: bool | LakeMirrorError, why: str = "", left: str = "") -> Check:
+    """Do versions keep their ids at a target? Either is in order."""
+    check_id = f"{side}-exact"
+    if isinstance(exact, LakeMirrorError):
+        return not_known(check_id, f"whether {uri} takes versions under their ids", exact)
+    stays = f"Remove {left}, which was left there" if left else ""
+    if exact:
+        return Check(check_id, CheckOutcome.OK, f"Versions keep their ids and times at {uri}", stays)
+    return Check(check_id, CheckOutcome.OK, f"Versions get ids of their own at {uri}: {why}", stays)
 
 
 def check_apart(side: str, uri: str, error: LakeMirrorError | None) -> Check:
@@ -75,6 +100,21 @@ def check_readable(uri: str, listing: Listing | LakeMirrorError, read: LakeMirro
         return not_known(check_id, f"whether the key may read objects of {uri}", read)
     fix = "Add this statement to the bucket policy, or, without Principal, to the policy of the user or role"
     return Check(check_id, CheckOutcome.FAILED, f"The key can't read {uri}: {read.message}", fix, statement(GET, uri))
+
+
+def check_no_versions(side: str, uri: str, page: VersionPage | LakeMirrorError, *, overwrite: bool) -> Check:
+    """Is a target empty, old versions included?"""
+    if isinstance(page, LakeMirrorError):
+        return not_known(f"{side}-content", f"what is at {uri}", page)
+    foreign = [key for key, _ in page.entries if not is_own(key)]
+    if not foreign:
+        return Check(f"{side}-content", CheckOutcome.OK, f"{uri} is empty, and has no old versions")
+    more = " or more" if page.position else ""
+    seen = f"{count(len(foreign), 'version')}{more} at {uri} already"
+    if overwrite:
+        return Check(f"{side}-content", CheckOutcome.WARNING, seen, "They are kept; the source's come on top of them")
+    fix = "The source's would come on top of them: choose a place without old versions, or allow that"
+    return Check(f"{side}-content", CheckOutcome.FAILED, seen, fix)
 
 
 def check_content(side: str, uri: str, listing: Listing | LakeMirrorError, *, overwrite: bool) -> Check:

@@ -21,11 +21,14 @@ WORDS: Mapping[Code, str] = {
     Code.TARGET_THROTTLED: "the target's store limits requests",
     Code.TARGET_FULL: "the target's store has no room",
     Code.TARGET_BUCKET_NOT_FOUND: "the target's bucket does not exist",
+    Code.TARGET_UNVERSIONED: "the target's bucket does not keep versions any more",
     Code.TARGET_DENIED: "the key may not write it at the target",
     Code.TARGET_REFUSED: "the target's store refuses to take it",
     Code.CUSTOMER_KEY: "it is encrypted with a customer's key, which LakeMirror has not",
     Code.KEY_TOO_LONG: "its key would be longer than 1,024 bytes at the target",
     Code.PARTS_DIFFER: "it was copied, but what the target tells of it does not prove it equal",
+    Code.CONFLICT: "the target has something else under the version id of the source",
+    Code.ONE_VERSION: "the target keeps one version of this directory object: a delete marker would delete that",
     Code.INTERNAL: "LakeMirror failed; the worker's log says why",
 }
 

@@ -13,6 +13,13 @@ class Health(StrEnum):
     BLOCKED = "blocked"
 
 
+class Versions(StrEnum):
+    """What is copied of a key: the object that readers see, or all versions and delete markers."""
+
+    LATEST = "latest"
+    ALL = "all"
+
+
 class OpenStatus(StrEnum):
     """How an object stands that is not at the target as it is at the source. Failed: tried again once a day, when it
     changes or when somebody asks. Skipped: it can't be copied as it is now, for a reason of the object's own."""
@@ -39,9 +46,12 @@ class Code(StrEnum):
     TARGET_THROTTLED = "TargetThrottled"
     TARGET_FULL = "TargetFull"
     TARGET_BUCKET_NOT_FOUND = "DstBucketNotFound"
+    TARGET_UNVERSIONED = "DstBucketUnversioned"
     TARGET_DENIED = "DstPutObjectNotPermitted"
     TARGET_REFUSED = "TargetRefused"
     CUSTOMER_KEY = "CustomerKey"
     KEY_TOO_LONG = "KeyTooLong"
     PARTS_DIFFER = "PartsDiffer"
+    CONFLICT = "Conflict"
+    ONE_VERSION = "OneVersionOnly"
     INTERNAL = "Internal"

@@ -10,6 +10,7 @@ from typing import Any
 from core.errors import Invalid
 from core.exporting.destinations import check_place
 from core.installations.places import inside
+from core.replicating.states import Versions
 
 MOST_TARGETS = 8
 RESERVED = frozenset({"new", "preflight", "estimate", "dry-run"})
@@ -45,7 +46,8 @@ class TargetWish:
 @dataclass(frozen=True, slots=True)
 class RuleWish:
     """A rule as it is asked for. `existing`: objects older than it; `new`: those that come after it. `overwrite`: its
-    targets may hold objects already, and those that differ from the source's may be replaced."""
+    targets may hold objects already, and those that differ from the source's may be replaced. `versions`: `latest` or
+    `all`, versions and delete markers too."""
 
     name: str
     region: str
@@ -56,6 +58,12 @@ class RuleWish:
     scan_every: int = SCAN_EVERY
     labels: Mapping[str, str] = field(default_factory=dict)
     overwrite: bool = False
+    versions: str = Versions.LATEST.value
+
+    @property
+    def all_versions(self) -> bool:
+        """Whether versions and delete markers are copied, too."""
+        return self.versions == Versions.ALL.value
 
 
 def check_name(name: str) -> str:
@@ -68,6 +76,13 @@ def check_name(name: str) -> str:
             f"'{name}' can't be a rule's name: LakeMirror uses it itself", field="name", hint="Choose another"
         )
     return name
+
+
+def check_versions(versions: str) -> None:
+    """Raises Invalid for what is neither `latest` nor `all`."""
+    if versions not in set(Versions):
+        hint = "latest: the object that readers see; all: every version and delete marker"
+        raise Invalid(f"'{versions[:20]}' is not what can be copied of a key", field="versions", hint=hint)
 
 
 def check_kinds(existing: bool, new: bool) -> None:

@@ -16,6 +16,8 @@ from deployment.wiring import clients, region_settings
 if TYPE_CHECKING:
     from adapters.places.reader import PlaceReader
     from adapters.places.state import StatePlace
+    from adapters.places.version_writes import VersionMover
+    from adapters.places.versions import VersionedPlace
     from adapters.s3.fast_store import FastObjectStore
     from adapters.s3.mover import Mover
 
@@ -30,6 +32,21 @@ def place_of(region: str, uri: str, workers: int = 0) -> PlaceReader:
     from adapters.places.reader import PlaceReader
 
     return PlaceReader(_store(region, workers), uri)
+
+
+def versioned_place_of(region: str, uri: str, workers: int = 0) -> VersionedPlace:
+    """The same, of whose keys all versions are read."""
+    from adapters.places.versions import VersionedPlace
+
+    return VersionedPlace(_store(region, workers), uri)
+
+
+def quick_versioned_place_of(region: str, uri: str) -> VersionedPlace:
+    """The same for somebody who waits."""
+    from adapters.places.versions import VersionedPlace
+
+    region_settings.installation(region)
+    return VersionedPlace(clients.quick_bulk_objects(region), uri)
 
 
 def quick_place_of(region: str, uri: str) -> PlaceReader:
@@ -71,6 +88,29 @@ def mover_between(
         rate=Rate(bytes_per_second),
         objects=Rate(objects_per_second),
         proof_key=proof_key(),
+        marks=f"{target[1].rstrip('/')}/{UPLOAD_MARKS}",
+        tries=TRIES,
+    )
+
+
+def version_mover_between(
+    source: tuple[str, str],
+    target: tuple[str, str],
+    *,
+    workers: int,
+    seconds: float,
+    bytes_per_second: float,
+    objects_per_second: float,
+) -> VersionMover:
+    """The same for versions, which always come through this process."""
+    from adapters.places.version_writes import VersionMover
+
+    return VersionMover(
+        _store(source[0], workers),
+        _store(target[0], workers),
+        Deadline(time.monotonic() + seconds, clock=time.monotonic),
+        rate=Rate(bytes_per_second),
+        objects=Rate(objects_per_second),
         marks=f"{target[1].rstrip('/')}/{UPLOAD_MARKS}",
         tries=TRIES,
     )

@@ -120,6 +120,11 @@ def failures(talk: Talk, rule: str, link: int, code: str | None, prefix: str | N
 @_pace
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set this label; may be repeated.")
 @click.option(
+    "--versions",
+    type=click.Choice(["latest", "all"]),
+    help="all: copy every version and delete marker, in order. It can't be changed later.",
+)
+@click.option(
     "--overwrite/--no-overwrite", default=None, help="Targets need not be empty: replace there what differs, or refuse."
 )
 @click.option(

@@ -68,7 +68,8 @@ def rule(rule: dict[str, Any]) -> RenderableType:
 
 def _kinds(rule: dict[str, Any]) -> str:
     kinds = (("existing objects", rule["existing"]), ("new objects", rule["new"]))
-    return " and ".join(words for words, wanted in kinds if wanted)
+    versions = ", all versions and delete markers" if rule["versions"] == "all" else ""
+    return " and ".join(words for words, wanted in kinds if wanted) + versions
 
 
 def _link(link: dict[str, Any], now: str) -> tuple[str, ...]:
@@ -89,6 +90,8 @@ def _why(link: dict[str, Any], now: str) -> list[str]:
     lines = [f"Link {link['number']}: {link['reason']}"]
     for failed in link["failed_by_code"][:SHOWN]:
         lines.append(f"  {failed['objects']:,} × {failed['code']}: {failed['words']}")
+    if link["exact"] is not None:
+        lines.append("  versions keep their ids and times" if link["exact"] else "  versions get ids of their own")
     limits = [f"{link['workers']} at once"]
     limits += [f"{size(link['bytes_per_second'])}/s"] if link["bytes_per_second"] else []
     limits += [f"{link['objects_per_second']:,} objects/s"] if link["objects_per_second"] else []
@@ -108,7 +111,7 @@ def open_objects(page: dict[str, Any]) -> RenderableType:
             str(one["attempts"]),
             one["code"] or UNKNOWN,
             until(one["next_try_at"], page["as_of"]),
-            one["message"],
+            f"version {one['version']}: {one['message']}" if one["version"] else one["message"],
         )
         for one in page["results"]
     ]

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from core.errors import Invalid
 from core.replicating.explain import STATES
 from core.replicating.reasons import reason_words
-from core.replicating.states import Health, OpenStatus
+from core.replicating.states import Health, OpenStatus, Versions
 from core.replicating.wishes import (
     BOUNDS,
     LONGEST_SCAN,
@@ -100,6 +100,11 @@ class RuleCreation(RuleSettings):
     name = Text(max_length=LONGEST_NAME, help_text="lower-case letters, digits and hyphens")
     source = PlaceBody()
     targets = TargetBody(many=True, min_length=1, max_length=MOST_TARGETS)
+    versions = serializers.ChoiceField(
+        [one.value for one in Versions],
+        required=False,
+        help_text="all: every version and delete marker, in order; it can't be changed; latest unless told",
+    )
     overwrite = TrueOrFalse(
         required=False,
         help_text="targets need not be empty: what differs from the source there may be replaced; false unless told",
@@ -118,6 +123,7 @@ class RuleCreation(RuleSettings):
             scan_every=given.get("scan_every", SCAN_EVERY),
             labels=given.get("labels", {}),
             overwrite=given.get("overwrite", False),
+            versions=given.get("versions", Versions.LATEST.value),
         )
 
 
@@ -194,6 +200,11 @@ class RuleLinkAnswer(StandingAnswer):
     workers = serializers.IntegerField()
     bytes_per_second = serializers.IntegerField(allow_null=True)
     objects_per_second = serializers.IntegerField(allow_null=True)
+    exact = serializers.BooleanField(
+        allow_null=True,
+        help_text="whether versions keep their ids and times there; null: only the latest objects are copied",
+    )
+    exact_at = time_or_null()
     health = serializers.ChoiceField([health.value for health in Health])
     health_since = time_or_null()
     health_code = text_or_null()
@@ -215,6 +226,7 @@ class RuleAnswer(StandingAnswer):
     source = RulePlaceAnswer()
     existing = serializers.BooleanField()
     new = serializers.BooleanField()
+    versions = serializers.ChoiceField([one.value for one in Versions])
     scan_every = serializers.IntegerField()
     labels = Labels()
     scanned_at = serializers.DateTimeField(
@@ -239,6 +251,9 @@ class OpenObjectAnswer(serializers.Serializer):
     status = serializers.ChoiceField([status.value for status in OpenStatus])
     size = count_or_null()
     etag = serializers.CharField(allow_blank=True)
+    version = serializers.CharField(
+        allow_blank=True, help_text="which one the last attempt failed for, where all versions are copied"
+    )
     since = serializers.DateTimeField()
     attempts = serializers.IntegerField()
     code = serializers.CharField(allow_blank=True)
@@ -268,6 +283,7 @@ def rule_json(reading: RuleReading) -> dict[str, Any]:
         "source": {"region": rule.region, "uri": rule.uri},
         "existing": rule.existing,
         "new": rule.new,
+        "versions": rule.versions,
         "scan_every": rule.scan_every,
         "labels": rule.labels,
         **_standing_json(rule, reading),
@@ -311,6 +327,8 @@ def link_json(reading: LinkReading) -> dict[str, Any]:
         "bytes_per_second": link.bytes_per_second,
         "objects_per_second": link.objects_per_second,
         **_standing_json(link, reading),
+        "exact": link.exact,
+        "exact_at": rfc3339(link.exact_at),
         "health": link.health,
         "health_since": rfc3339(link.health_since),
         "health_code": link.health_code or None,
@@ -340,6 +358,7 @@ def open_json(row: OpenObject) -> dict[str, Any]:
         "status": row.status,
         "size": row.size if row.size >= 0 else None,
         "etag": row.etag,
+        "version": row.version,
         "since": rfc3339(row.since),
         "attempts": row.attempts,
         "code": row.code,

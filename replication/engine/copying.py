@@ -51,12 +51,13 @@ class Brings(Protocol):
 
 class Wanted(NamedTuple):
     """An object as the ledger has it: what the source had there when it was noted. `absent`: the target had nothing
-    there then, and nobody has tried to bring it since."""
+    there then, and nobody has tried to bring it since; `attempts` that failed."""
 
     key: str
     size: int
     etag: str
     absent: bool = False
+    attempts: int = 0
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timedelta
+from typing import Any
 
 from core.bringing import Side, Unbrought
 from core.errors import LakeMirrorError
@@ -19,6 +20,7 @@ from jobs.models import Duty
 from replication.engine import settling
 from replication.engine.copying import Copying
 from replication.engine.round import ROUND_SECONDS, Round, Sent, seconds_of_writes
+from replication.engine.version_copying import copying_of
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties, ledger, shards
 
@@ -74,7 +76,8 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
     rule = link.rule
     source = replication_jobs.place_of(rule.region, rule.uri, link.workers)
     target = replication_jobs.place_of(link.region, link.uri, link.workers)
-    mover = replication_jobs.mover_between(
+    between = replication_jobs.version_mover_between if rule.all_versions else replication_jobs.mover_between
+    mover: Any = between(
         (rule.region, rule.uri),
         (link.region, link.uri),
         workers=link.workers,
@@ -83,7 +86,10 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
         objects_per_second=float(link.objects_per_second or 0),
     )
     wants = None if rule.existing and rule.new else rule.wants
-    copying = Copying(source, target, mover, replication_jobs.proof_key(), lambda: made.over, wants)
+    if rule.all_versions:
+        copying: Any = copying_of(link, mover, lambda: made.over, wants)
+    else:
+        copying = Copying(source, target, mover, replication_jobs.proof_key(), lambda: made.over, wants)
     made = Round(link, lease, mover, copying, standing)
     if standing.state is Health.BLOCKED:
         # By turns: what is refused may be the oldest objects alone.

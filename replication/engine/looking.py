@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +13,7 @@ from adapters.places.reader import time_of
 from core.errors import LakeMirrorError, Throttled, Unreachable
 from core.replicating.comparing import Alike, by_heads, by_listing, is_later
 from core.replicating.eligible import is_copied
-from core.replicating.merging import Listed, Read, Window
+from core.replicating.merging import Listed, Read, Window, windows
 from core.replicating.states import Health
 from db import clock
 from deployment.wiring import replication_jobs
@@ -37,7 +37,7 @@ class Looker:
     """Of the links that can be asked."""
 
     def __post_init__(self) -> None:
-        self.source = replication_jobs.place_of(self.rule.region, self.rule.uri, THREADS)
+        self.source = self.place(self.rule.region, self.rule.uri)
         self.pool = ThreadPoolExecutor(THREADS)
         self._proof_key = replication_jobs.proof_key()
         for link in self.links:
@@ -46,9 +46,13 @@ class Looker:
 
     def _open(self, link: Link) -> None:
         try:
-            self.places[link.pk] = replication_jobs.place_of(link.region, link.uri, THREADS)
+            self.places[link.pk] = self.place(link.region, link.uri)
         except LakeMirrorError:
             return  # its region is not configured: its own duty tells
+
+    def place(self, region: str, uri: str) -> Any:
+        """What reads a place. Raises Invalid for a region that is not configured."""
+        return replication_jobs.place_of(region, uri, THREADS)
 
     def close(self) -> None:
         """Let the threads go."""
@@ -74,6 +78,15 @@ class Looker:
     def target_reads(self) -> dict[int, Read]:
         """What lists the target of each link that can be asked."""
         return {pk: place.listing for pk, place in self.places.items()}
+
+    def windows(
+        self, low: str, high: str | None, but: Collection[int] = (), ahead: Callable[[Read], Read] = lambda read: read
+    ) -> Iterator[Window]:
+        """What the places have of the keys after one, up to another; `but` of these links. Raises what the source
+        answers."""
+        reads = {pk: ahead(read) for pk, read in self.target_reads().items() if pk not in but}
+        each = self.pool.map if len(reads) > 1 else map
+        yield from windows(ahead(self.source_read()), reads, low, high, each)
 
     def lacking(self, window: Window, items: Sequence[Listed], fresh: Collection[int] = ()) -> Lacks:
         """What the targets lack of these objects of a window, by link: where the listings leave it open, by HEAD of

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from core.errors import LakeMirrorError
 from core.replicating.ahead import Ahead
-from core.replicating.merging import Listed, Read, Window, windows
+from core.replicating.merging import Listed, Read, Window
 from replication.engine.looking import Lacks, Looker
 from replication.models import Shard
 
@@ -114,13 +114,9 @@ class Reading:
         return SpanRead(span, judged)
 
     def _windows(self, span: Span) -> Iterator[Window]:
-        ahead = partial(self._ahead, span)
         left_out = dict(self._errors)
-        reads = {pk: ahead(read) for pk, read in self.looker.target_reads().items() if pk not in left_out}
-        source = ahead(self.looker.source_read())
-        each = self.looker.pool.map if len(reads) > 1 else map
         known: set[int] = set()
-        for window in windows(source, reads, span.low, span.high, each):
+        for window in self.looker.windows(span.low, span.high, left_out, partial(self._ahead, span)):
             for pk in window.failed.keys() - known:
                 self._note_failure(pk, window.failed[pk])
             known |= window.failed.keys()

@@ -14,8 +14,8 @@ from db import clock
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine import cycles, removal, touched
-from replication.engine.looking import Looker
 from replication.engine.piece import SLICE_SECONDS, Piece
+from replication.engine.version_looking import looker_of
 from replication.models import Rule, Shard
 
 
@@ -36,7 +36,7 @@ def advance(lease: Lease) -> DutyOutcome:
 def _look(rule: Rule, lease: Lease) -> DutyOutcome:
     looker = None
     try:
-        looker = Looker(rule, list(rule.links.all()))
+        looker = looker_of(rule, list(rule.links.all()))
         began = time.monotonic()
         touched.look(rule, looker, lease, lambda: time.monotonic() - began >= SLICE_SECONDS)
         cycles.begin(rule, lease)

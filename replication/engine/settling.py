@@ -108,7 +108,7 @@ def _tried(one: Ended, standing: Standing, now: datetime) -> ledger.Tried:
 
 def _becomes(row: OpenObject, outcome: Outcome, standing: Standing, now: datetime) -> Mapping[str, Any]:
     """What a row is after a try that did not bring the object. Where the link as a whole is at fault none counts."""
-    told = {"code": str(outcome.code), "detail": outcome.message[:DETAIL_LENGTH]}
+    told = {"code": str(outcome.code), "detail": outcome.message[:DETAIL_LENGTH], "version": outcome.version}
     if _is_links(outcome, standing):
         return {**told, "status": OpenStatus.PENDING.value, "next_try": now}
     if outcome.kind is Kind.CHANGED:

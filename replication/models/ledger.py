@@ -65,7 +65,7 @@ class OpenObject(models.Model):
     link = models.ForeignKey(Link, models.CASCADE, related_name="open_objects")
     key = models.BinaryField()
     size = models.BigIntegerField(help_text="at the source, as it was seen last")
-    etag = ExactTextField(blank=True, help_text="the same")
+    etag = ExactTextField(blank=True, help_text="the same; where all versions are copied, what names the chain")
     absent = models.BooleanField(
         default=False, help_text="the target had nothing there when this was noted, and nobody has tried it since"
     )
@@ -75,6 +75,9 @@ class OpenObject(models.Model):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING)
     code = models.CharField(max_length=48, blank=True, default="", help_text="why the last try failed: core's Code")
     detail = ExactTextField(blank=True, default="")
+    version = ExactTextField(
+        blank=True, default="", db_default="", help_text="which version the last try failed for, where all are copied"
+    )
 
     objects = OpenQuerySet.as_manager()
 

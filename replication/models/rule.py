@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import models
 
 from core.replicating.eligible import in_time
-from core.replicating.states import Health
+from core.replicating.states import Health, Versions
 from db.fields import ExactTextField
 from db.labels import Labelled
 from db.pauses import Pausable
@@ -27,6 +27,13 @@ class Rule(Pausable, Labelled):
     )
     existing = models.BooleanField(default=True, help_text="objects that were last written before the rule was made")
     new = models.BooleanField(default=True, help_text="objects that were last written after that")
+    versions = models.CharField(
+        max_length=8,
+        choices=[(one.value, one.value) for one in Versions],
+        default=Versions.LATEST.value,
+        db_default=Versions.LATEST.value,
+        help_text="the latest object of each key, or all versions and delete markers; it never changes",
+    )
     scan_every = models.IntegerField(default=300, help_text="seconds from one look through the whole place to the next")
     deleting = models.BooleanField(default=False, help_text="it goes, in the background, with all its rows")
     cycle = models.BigIntegerField(default=0, help_text="how many looks through the whole place have come to an end")
@@ -58,6 +65,11 @@ class Rule(Pausable, Labelled):
     def audit_name(self) -> str:
         """The subject of events about it."""
         return f"replication/{self.name}"
+
+    @property
+    def all_versions(self) -> bool:
+        """Whether versions and delete markers are copied, too."""
+        return self.versions == Versions.ALL.value
 
     def wants(self, modified: datetime | None) -> bool:
         """Whether an object that was last written then is copied; None: nobody knows when."""
@@ -105,6 +117,11 @@ class Link(Pausable):
         default=False,
         help_text="more lacks than rows are kept of, until a whole look has noted all",
     )
+    exact = models.BooleanField(
+        null=True,
+        help_text="versions keep their ids and times there, as was tried at `exact_at`; null: never tried",
+    )
+    exact_at = models.DateTimeField(null=True)
     writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
     asks_up_to = models.BigIntegerField(
         default=0,

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from adapters.places.reader import PlaceReader
+from adapters.places.versions import VersionedPlace
 from adapters.s3.store import split_uri
 from adapters.s3.write_probe import TRIED, Probed, probe
 from core.errors import LakeMirrorError
@@ -28,6 +29,7 @@ from deployment.wiring import region_settings, replication_jobs
 from installations.probes import Answers, ask
 from mirrors.preflight.checks import Preflight
 from rbac import services as rbac
+from replication.preflight import versions
 from replication.services import places
 from replication.services.places import Target
 from replication.services.rules import check_unused, rights_to_create
@@ -67,6 +69,14 @@ class _Plan:
         """Where it would write, by side."""
         return {side: target for side, target in self.places.items() if side != decide.SOURCE}
 
+    @property
+    def versioned(self) -> dict[str, VersionedPlace]:
+        """What reads the versions of each place; nothing where only the latest are copied."""
+        if not self.wish.all_versions:
+            return {}
+        quick = replication_jobs.quick_versioned_place_of
+        return {side: quick(target.region, target.place.uri) for side, target in self.places.items()}
+
     def reader(self, side: str) -> PlaceReader:
         """What reads a place, for somebody who waits."""
         target = self.places[side]
@@ -78,10 +88,12 @@ def check_plan(*, actor: Any, wish: RuleWish, writing: bool) -> Preflight:
     create it; nothing else is raised."""
     rbac.require(actor, *rights_to_create(wish))
     plan = _Plan(wish)
-    answers: Answers = ask({f"{side}-listing": partial(plan.reader(side).listing, "") for side in plan.places})
+    first = {f"{side}-listing": partial(plan.reader(side).listing, "") for side in plan.places}
+    answers: Answers = ask(first | versions.first_round(plan.versioned))
     apart = _apart(actor, plan)
     answers |= ask(_second_round(plan, answers, apart, writing))
-    return Preflight(list(_checks(plan, answers, apart)), clock.now(), decide.deciding(len(wish.targets)))
+    deciding = decide.deciding(len(wish.targets), versions=wish.all_versions)
+    return Preflight(list(_checks(plan, answers, apart)), clock.now(), deciding)
 
 
 def _apart(actor: Any, plan: _Plan) -> dict[str, LakeMirrorError | None]:
@@ -124,6 +136,9 @@ def _second_round(
             if apart[side] is None:
                 store = plan.reader(side).store
                 calls[f"{side}-probe"] = partial(probe, store, target.place.uri, seconds=PROBE_SECONDS)
+        calls |= versions.second_round(
+            {side: plan.places[side] for side in plan.versioned if apart.get(side, 1) is None}
+        )
     return calls
 
 
@@ -139,13 +154,19 @@ def _checks(plan: _Plan, answers: Answers, apart: dict[str, LakeMirrorError | No
         listing = answers[f"{decide.SOURCE}-listing"]
         error = read if isinstance(read, LakeMirrorError) else None
         yield decide.check_readable(wish.uri, listing, error)
+        yield from versions.of_place(decide.SOURCE, plan.versioned, answers)
     for number, target in enumerate(wish.targets, 1):
         side = decide.target_side(number)
         yield from _of_place(plan, side, target.uri, answers)
         if side in plan.places:
             yield decide.check_apart(side, target.uri, apart[side])
             yield from _of_rights(side, target.uri, answers.get(f"{side}-probe"), apart[side])
-            yield decide.check_content(side, target.uri, answers[f"{side}-listing"], overwrite=wish.overwrite)
+            yield from versions.of_place(side, plan.versioned, answers)
+            if wish.all_versions:
+                untried = NOT_TRIED if apart[side] is None else _UNPLACED
+                yield from versions.of_target(side, target.uri, answers, untried, overwrite=wish.overwrite)
+            else:
+                yield decide.check_content(side, target.uri, answers[f"{side}-listing"], overwrite=wish.overwrite)
 
 
 def _check_name(name: str) -> None:

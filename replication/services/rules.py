@@ -23,7 +23,7 @@ from db import clock
 from mirrors.services.placement import hold_places
 from rbac import services as rbac
 from replication.models import Link, Rule
-from replication.services import places
+from replication.services import places, versioning
 from replication.transitions import duties, ledger, shards
 from web.etags import ANYTHING, Seen
 from web.parsing import require_text
@@ -72,13 +72,16 @@ def rule_create(*, actor: Any, wish: RuleWish, failed_checks: Sequence[str] = ()
     source, targets = places.source_of(checked), places.targets_of(checked)
     places.check_apart_from_repositories(actor, targets)
     places.check_reached(source, checked.region, targets)
+    if checked.all_versions:
+        versioning.check_versioned(source, checked.region, targets)
     if not checked.overwrite:
         places.check_empty(targets)
+    exact = _exactness(checked, targets)
     with transaction.atomic():
         hold_places()
         check_unused(checked.name)
         places.check_apart(actor, source, targets)
-        rule = _store(checked)
+        rule = _store(checked, exact)
         after = _recorded(rule) | ({"failed_checks": list(failed_checks)} if failed_checks else {})
         after |= {"overwrite": True} if checked.overwrite else {}
         _audit(actor, right, Verb.CREATE, rule.audit_name, after=after)
@@ -93,6 +96,7 @@ def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
     rbac.require(actor, *rights_to_create(wish))
     wishes.check_name(wish.name)
     wishes.check_kinds(wish.existing, wish.new)
+    wishes.check_versions(wish.versions)
     wishes.check_scan_every(wish.scan_every)
     labels.check(wish.labels)
     source, targets = wishes.checked_places(wish.uri, [target.uri for target in wish.targets])
@@ -122,7 +126,17 @@ def check_unused(name: str) -> None:
     raise Conflict(f"a rule named '{name}' exists", field="name", hint="Choose another name")
 
 
-def _store(wish: RuleWish) -> Rule:
+def _exactness(wish: RuleWish, targets: Sequence[places.Target]) -> list[bool | None]:
+    """Of each target whether it takes versions under their ids; None where only the latest are copied. Raises Conflict
+    for one that has versions already, unless the wish allows that."""
+    if not wish.all_versions:
+        return [None] * len(targets)
+    if not wish.overwrite:
+        versioning.check_no_versions(targets)
+    return [versioning.exactness_of(target).exact for target in targets]
+
+
+def _store(wish: RuleWish, exact: Sequence[bool | None]) -> Rule:
     now = clock.now()
     rule = Rule.objects.create(
         name=wish.name,
@@ -130,13 +144,15 @@ def _store(wish: RuleWish) -> Rule:
         uri=wish.uri,
         existing=wish.existing,
         new=wish.new,
+        versions=wish.versions,
         scan_every=wish.scan_every,
         labels=dict(wish.labels),
         created_at=now,
         changed_at=now,
     )
     for number, target in enumerate(wish.targets, 1):
-        Link.objects.create(rule=rule, number=number, region=target.region, uri=target.uri, **target.limits)
+        tried = {"exact": exact[number - 1], "exact_at": None if exact[number - 1] is None else now}
+        Link.objects.create(rule=rule, number=number, region=target.region, uri=target.uri, **target.limits, **tried)
     shards.begin(rule, now)
     duties.ensure(rule)
     duties.wake_scan(rule.pk)
@@ -288,6 +304,7 @@ def _recorded(rule: Rule) -> dict[str, Any]:
         "rule": rule.name,
         "source": source,
         "targets": [{"region": link.region, "uri": link.uri} for link in links],
+        "versions": rule.versions,
         **{name: getattr(rule, name) for name in SETTINGS},
     }
 

@@ -105,7 +105,7 @@ def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
         for lack in new[:room]
     ]
     OpenObject.objects.bulk_create(made, batch_size=ROWS_AT_ONCE)
-    fields = ["size", "etag", "absent", "since", "next_try", "attempts", "status", "code", "detail"]
+    fields = ["size", "etag", "absent", "since", "next_try", "attempts", "status", "code", "detail", "version"]
     OpenObject.objects.bulk_update(changed, fields, batch_size=100)
     tally.save(link.pk)
     _keep_oldest(link)
@@ -149,7 +149,7 @@ def _renew(row: OpenObject, lack: Lack, now: datetime, tally: _Tally) -> bool:
     tally.take(row.status, row.code, row.size)
     tally.add(PENDING, "", lack.size)
     row.size, row.etag, row.next_try, row.attempts, row.absent = lack.size, lack.etag, now, 0, False
-    row.status, row.code, row.detail = PENDING, "", ""
+    row.status, row.code, row.detail, row.version = PENDING, "", "", ""
     return True
 
 
@@ -193,7 +193,7 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
                 changed.append(row)
     for some in chunks(going, ROWS_AT_ONCE):
         OpenObject.objects.filter(pk__in=some).delete()
-    fields = ["size", "etag", "absent", "next_try", "attempts", "status", "code", "detail"]
+    fields = ["size", "etag", "absent", "next_try", "attempts", "status", "code", "detail", "version"]
     OpenObject.objects.bulk_update(changed, fields, batch_size=100)
     tally.save(link.pk)
     _keep_oldest(link)
@@ -209,7 +209,7 @@ def retry(link: Link, which: Q, now: datetime) -> int:
     for kind in found:
         tally.take(kind["status"], kind["code"], kind["b"], kind["n"])
         tally.add(PENDING, "", kind["b"], kind["n"])
-    rows.update(status=PENDING, code="", detail="", attempts=0, next_try=now)
+    rows.update(status=PENDING, code="", detail="", version="", attempts=0, next_try=now)
     tally.save(link.pk)
     _keep_oldest(link)
     return sum(kind["n"] for kind in found)

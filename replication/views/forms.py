@@ -10,6 +10,7 @@ from django import forms
 from core import labels
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.rpo import in_words
+from core.replicating.states import Versions
 from core.replicating.wishes import MOST_TARGETS, SCAN_EVERY, RuleWish, TargetWish
 from deployment import config
 from deployment.wiring import region_settings
@@ -98,7 +99,14 @@ class RuleForm(SettingsForm):
         label="Source", max_length=LONGEST_URI, help_text="Like s3://bucket/folder, or a whole bucket"
     )
 
-    field_order = ("name", "region", "uri", "existing", "new", "scan_every", "labels")
+    versions = forms.ChoiceField(
+        label="Versions",
+        choices=[(Versions.LATEST.value, "The latest only"), (Versions.ALL.value, "All, with delete markers")],
+        required=False,
+        help_text="All of them need buckets with versioning on both sides. It can't be changed later.",
+    )
+
+    field_order = ("name", "region", "uri", "versions", "existing", "new", "scan_every", "labels")
 
     def __init__(self, *args: Any, number: int = 1, **more: Any) -> None:
         self.number = number
@@ -155,6 +163,7 @@ class RuleForm(SettingsForm):
             targets=_targets(values, self.number),
             existing=bool(self["existing"].value()),
             new=bool(self["new"].value()),
+            versions=values["versions"] or Versions.LATEST.value,
             scan_every=int(every) if every.isascii() and every.isdigit() and len(every) < 9 else SCAN_EVERY,
         )
 
@@ -177,6 +186,7 @@ class RuleForm(SettingsForm):
             region=given["region"],
             uri=given["uri"],
             targets=_targets(given, self.number),
+            versions=given["versions"] or Versions.LATEST.value,
             **self.changes,
         )
 

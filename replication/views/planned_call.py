@@ -20,6 +20,7 @@ def api_call(request: HttpRequest, wish: RuleWish) -> str:
         "source": {"region": wish.region, "uri": wish.uri or "S3-URI"},
         "targets": [{"region": target.region, "uri": target.uri} for target in wish.targets],
     }
+    body |= {"versions": wish.versions} if wish.all_versions else {}
     body |= {} if wish.existing else {"existing": False}
     body |= {} if wish.new else {"new": False}
     body |= {} if wish.scan_every == SCAN_EVERY else {"scan_every": wish.scan_every}
@@ -31,6 +32,7 @@ def create_command(request: HttpRequest, wish: RuleWish) -> str:
     words = ["--source", wish.region, wish.uri or "S3-URI"]
     for target in wish.targets:
         words += ["--target", target.region, target.uri]
+    words += ["--versions", wish.versions] if wish.all_versions else []
     words += [] if wish.existing else ["--no-existing"]
     words += [] if wish.new else ["--no-new"]
     words += [] if wish.scan_every == SCAN_EVERY else ["--scan-every", f"{wish.scan_every // 60}m"]

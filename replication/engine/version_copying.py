@@ -1,0 +1,218 @@
+"""One key of a link that copies all versions: what its target lacks of the chain, the oldest first. No database.
+
+Whoever works on a key reads both chains first: what was done before, by whomever, is seen there, and so nothing has to
+be remembered of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from adapters.places.reader import time_of
+from adapters.places.version_writes import VersionMover
+from adapters.places.versions import ENABLED, VersionedPlace
+from core.bringing import Side, Unbrought
+from core.errors import Conflict, LakeMirrorError, Unversioned
+from core.exporting.deadline import Late
+from core.replicating.eligible import fits
+from core.replicating.outcomes import LATE, Kind, Outcome, of_error
+from core.replicating.states import Code
+from core.replicating.versions import Chain, Plan, Step, Version, fingerprint
+from deployment.wiring import replication_jobs
+from replication.engine.chains import Terms, compared
+from replication.engine.copying import MOST_CHANGES, Wanted
+from replication.engine.version_looking import terms_of
+from replication.models import Link
+
+log = logging.getLogger("lakemirror.replication")
+
+PATIENT = 5
+"""So often a version is tried again that fails for a reason that may pass, before later ones go on without it."""
+MOST_REFUSED = 2
+"""After so many versions of one key that the key may not read or write the others are not tried."""
+VERSIONING_SECONDS = 2.0
+"""So long it is taken for true that the target's bucket keeps versions."""
+_HIDES = "the target keeps one version of a directory object, which a delete marker would delete"
+
+
+def copying_of(
+    link: Link, mover: VersionMover, stopped: Callable[[], bool], wants: Callable[[datetime | None], bool] | None
+) -> VersionCopying:
+    """What copies for a link. Raises Invalid for a region that is not configured."""
+    source = replication_jobs.versioned_place_of(link.rule.region, link.rule.uri, link.workers)
+    target = replication_jobs.versioned_place_of(link.region, link.uri, link.workers)
+    return VersionCopying(source, target, mover, terms_of(link), stopped, wants)
+
+
+@contextmanager
+def _asking(side: Side) -> Iterator[None]:
+    try:
+        yield
+    except LakeMirrorError as error:
+        raise Unbrought(side, error) from error
+
+
+@dataclass
+class _Key:
+    """A key that is worked on: what the source has of it, which of that can't be copied, and what was written."""
+
+    key: str
+    source: Chain
+    there: Chain
+    but: set[str]
+    patient: bool
+    failed: Outcome | None = None
+    refused: int = 0
+    written: int = 0
+    bytes: int = 0
+    listed: bool = True
+    """Whether `there` is as the target lists it, in its order."""
+
+    def outcome(self, outcome: Outcome) -> Outcome:
+        """What came of it, with what was written."""
+        named = {"etag": fingerprint(self.source)} if self.source else {}
+        return replace(outcome, size=self.bytes, sent=self.written > 0, **named)
+
+
+@dataclass
+class VersionCopying:
+    """Brings all versions of keys from one place to another. Safe to use from several threads, one for each key.
+
+    `stopped` says that nothing more may begin; `wants` which versions are copied, by when they were written.
+    """
+
+    source: VersionedPlace
+    target: VersionedPlace
+    mover: VersionMover
+    terms: Terms
+    stopped: Callable[[], bool] = lambda: False
+    wants: Callable[[datetime | None], bool] | None = None
+    _one: Any = field(default_factory=threading.Lock)
+    _keeps_versions_until: float = 0.0
+
+    def copy(self, wanted: Wanted) -> Outcome:
+        """Have the target's chain of a key end as the source's. Raises nothing: all that happens is an outcome."""
+        if not fits(self.target.prefix, wanted.key):
+            return Outcome(Kind.SKIPPED, Code.KEY_TOO_LONG, "the key would have more than 1,024 bytes at the target")
+        outcome = LATE
+        for _ in range(MOST_CHANGES):
+            if self.stopped():
+                return replace(outcome, kind=Kind.LATE)
+            before, outcome = outcome, self._tried(wanted)
+            outcome = replace(outcome, size=before.size + outcome.size, sent=before.sent or outcome.sent)
+            if outcome.kind is not Kind.CHANGED:
+                break
+        return outcome
+
+    def _tried(self, wanted: Wanted) -> Outcome:
+        work = _Key(wanted.key, (), (), set(), wanted.attempts < PATIENT)
+        try:
+            with _asking(Side.SOURCE):
+                work.source = self.source.chain(wanted.key)
+            if not work.source:
+                return Outcome(Kind.GONE)
+            if self.wants is not None:
+                work.but = {one.id for one in work.source if not self.wants(time_of(one.modified))}
+            self._list(work)
+            return work.outcome(self._brought(work))
+        except Late:
+            return work.outcome(LATE)
+        except Unbrought as unbrought:
+            return work.outcome(of_error(unbrought))
+        except Exception:
+            log.exception("the versions of an object could not be copied for a reason that is our own fault")
+            return work.outcome(Outcome(Kind.RETRY, Code.INTERNAL, "internal error: see the log of the worker"))
+
+    def _list(self, work: _Key) -> None:
+        with _asking(Side.DESTINATION):
+            work.there, work.listed = self.target.chain(work.key), True
+
+    def _brought(self, work: _Key) -> Outcome:
+        """Step by step. What can't be copied is told, and the others are copied without it."""
+        while True:
+            made = self._planned(work)
+            if made.unhidable:
+                return Outcome(Kind.SKIPPED, Code.ONE_VERSION, _HIDES, version=work.source[-1].id)
+            if made.conflicts and work.failed is None:
+                work.failed = _conflict(made.conflicts[0])
+            if not made.steps:
+                return work.failed or Outcome(Kind.DONE)
+            if self.stopped():
+                return LATE
+            stops = self._step(work, made.steps[0])
+            if stops is not None:
+                return stops
+
+    def _planned(self, work: _Key) -> Plan:
+        with _asking(Side.DESTINATION):
+            made, work.there = compared(self.target, work.key, work.source, work.there, self.terms, work.but)
+        if self.terms.exact and not work.listed and made.steps and not made.steps[0].exact:
+            self._list(work)  # only the target knows which of its versions is the latest
+            return self._planned(work)
+        return made
+
+    def _step(self, work: _Key, step: Step) -> Outcome | None:
+        """Do one; gives what came of it where nothing more of the key is to be tried now."""
+        try:
+            self._expect_versions()
+            work.there = [*work.there, self._written(work.key, step)]
+        except Unbrought as unbrought:
+            return _after(work, step, _told(unbrought, step.version))
+        work.written, work.bytes, work.listed = work.written + 1, work.bytes + step.version.size, False
+        return None
+
+    def _written(self, key: str, step: Step) -> Version:
+        uri = self.target.uri(key)
+        if step.version.marker:
+            return self.mover.mark(uri, step)
+        return self.mover.put(self.source.uri(key), uri, step)
+
+    def _expect_versions(self) -> None:
+        """Raises Unbrought unless the target's bucket keeps versions: else a write would replace what is there, and a
+        delete would delete it."""
+        with self._one:
+            if time.monotonic() < self._keeps_versions_until:
+                return
+            with _asking(Side.DESTINATION):
+                status = self.target.versioning()
+                if status != ENABLED:
+                    told = f"versioning of the target's bucket '{self.target.bucket}' is {status or 'off'}"
+                    raise Unversioned(told, hint="Enable it")
+            self._keeps_versions_until = time.monotonic() + VERSIONING_SECONDS
+
+
+def _told(unbrought: Unbrought, version: Version) -> Outcome:
+    if unbrought.side is Side.DESTINATION and isinstance(unbrought.error, Conflict):
+        return _conflict(version, str(unbrought.error))
+    return replace(of_error(unbrought), version=version.id)
+
+
+def _conflict(version: Version, message: str = "") -> Outcome:
+    told = message or "the target has something else under this version id: it is left as it is"
+    return Outcome(Kind.FAILED, Code.CONFLICT, told, version=version.id)
+
+
+def _after(work: _Key, step: Step, outcome: Outcome) -> Outcome | None:
+    """What a failure means for the others of the key. A version that is gone meanwhile has all of it looked at anew; a
+    reason of its own holds up no other; one that may pass does for some tries, for nothing can be put between later."""
+    if outcome.kind in (Kind.GONE, Kind.CHANGED):
+        return Outcome(
+            Kind.CHANGED, Code.SOURCE_CHANGED, "the source has other versions by now", version=step.version.id
+        )
+    if outcome.kind in (Kind.SILENT, Kind.LATE) or outcome.code is Code.TARGET_UNVERSIONED:
+        return outcome
+    if outcome.kind is Kind.RETRY and work.patient:
+        return outcome
+    work.refused += outcome.kind is Kind.REFUSED
+    if work.refused >= MOST_REFUSED:
+        return outcome
+    work.failed = work.failed or outcome
+    work.but.add(step.version.id)
+    return None
