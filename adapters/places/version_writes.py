@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 import urllib3
@@ -21,7 +22,7 @@ from adapters.s3.originals import Original
 from adapters.s3.part_hashes import PartHashes
 from adapters.s3.store import NO_HEADERS, split_uri, stored
 from adapters.s3.writes import Writer
-from core.bringing import Side, Unbrought
+from core.bringing import LARGEST_PART, Side, Unbrought, parts_of
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure, Unversioned
 from core.replicating.versions import NULL, Step, Version, name_of
 from core.types import ObjectInfo
@@ -169,6 +170,24 @@ class _VersionUploads(Uploads):
         return super().resumed(uri, layout, f"{of} {self._version}")
 
 
+@dataclass(frozen=True, slots=True)
+class UnevenLayout(Layout):
+    """An object in parts of these sizes."""
+
+    sizes: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.sizes)
+
+    def span(self, number: int) -> tuple[int, int]:
+        start = sum(self.sizes[: number - 1])
+        return start, start + self.sizes[number - 1]
+
+    def fits(self, number: int, size: int) -> bool:
+        return number <= self.count and size == self.sizes[number - 1]
+
+
 class VersionMover(Mover):
     """Brings versions, whose bytes always come through this process. Safe to use from several threads."""
 
@@ -233,6 +252,32 @@ class VersionMover(Mover):
             error = RemoteFailure(f"{self._store.where} accepted {uri} but does not have it")
             raise Unbrought(Side.DESTINATION, error)
         return info
+
+    def _in_parts(self, source: str, uri: str, original: Original) -> ObjectInfo:
+        """In the source's parts, whatever their sizes, where it tells these."""
+        sizes = self._part_sizes(source, original)
+        if not sizes:
+            return super()._in_parts(source, uri, original)
+        return self._sent(source, uri, original, UnevenLayout(original.info.size, 0, sizes), [], self._deadline).info
+
+    def _part_sizes(self, source: str, original: Original) -> tuple[int, ...]:
+        """Of each of the source's parts; none where it does not tell, or where one is larger than may be held."""
+        number, first = parts_of(original.info.etag), self._first_part(source)
+        if not (number and first):
+            return ()
+        numbers = range(2, number + 1)
+        sizes = (first, *self._parts.map(lambda part: self._part_size(source, part), numbers))
+        return sizes if sum(sizes) == original.info.size and max(sizes) <= LARGEST_PART else ()
+
+    def _part_size(self, source: str, part: int) -> int:
+        url = self._source.url(*split_uri(source), {"partNumber": str(part)})
+        try:
+            answer = self._source.asked("HEAD", url, f"head {source}, part {part}")
+        except (Invalid, NotFound):
+            return 0
+        except LakeMirrorError as error:
+            raise Unbrought(Side.SOURCE, error) from error
+        return int(answer.headers.get("content-length", 0))
 
     def _likely_parts(self, source: str, original: Original) -> list[int]:
         """The one size of parts that is used: what is sent can't be sent once more. Where the source does not tell, all

@@ -240,10 +240,10 @@ class Mover:
     def _in_parts(self, source: str, uri: str, original: Original) -> ObjectInfo:
         likely = self._likely_parts(source, original)
         hashes = [PartHashes(part, original.info.size) for part in likely[1:]]
-        sent = self._sent(source, uri, original, likely[0], hashes, self._deadline)
+        sent = self._sent(source, uri, original, Layout(original.info.size, likely[0]), hashes, self._deadline)
         right = next((other.part for other in hashes if other.etag == original.info.etag), None)
         if sent.info.etag_is_content and sent.info.etag != original.info.etag and right is not None:
-            sent = self._sent(source, uri, original, right, [], self._end)
+            sent = self._sent(source, uri, original, Layout(original.info.size, right), [], self._end)
         return sent.info if sent.info.etag == original.info.etag else self._signed(source, uri, original, sent)
 
     def _signed(self, source: str, uri: str, original: Original, sent: Sent) -> ObjectInfo:
@@ -287,12 +287,12 @@ class Mover:
         return int(answer.headers.get("content-length", 0)) if answer.status == 206 else 0
 
     def _sent(
-        self, source: str, uri: str, original: Original, part: int, hashes: list[PartHashes], until: Deadline
+        self, source: str, uri: str, original: Original, layout: Layout, hashes: list[PartHashes], until: Deadline
     ) -> Sent:
-        """Sends the object in parts of this size, those that are not there yet. Where others are hashed too all bytes
+        """Sends the object in these parts, those that are not there yet. Where others are hashed too all bytes
         are read, in their order, and no deadline ends that: it would begin anew each time."""
         until.check()
-        layout, compared = Layout(original.info.size, part), set[int]()
+        compared = set[int]()
         with telling(Side.DESTINATION):
             upload_id, parts = self._uploads.resumed(uri, layout, original.info.etag)
             upload_id = upload_id or self._uploads.start(uri, original.headers, original.info.etag)
