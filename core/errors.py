@@ -9,10 +9,11 @@ from __future__ import annotations
 class LakeMirrorError(Exception):
     """Base of every expected failure. `retryable` says whether the same call may succeed later; `field` names what the
     caller has to change, if anything. `permanent`: a code for what somebody has to change first, "" where waiting or
-    another look may be enough."""
+    another look may be enough. `store_code`: the word of an object store that refused something."""
 
     retryable = False
     permanent = ""
+    store_code = ""
 
     def __init__(self, message: str, *, field: str = "", hint: str = "") -> None:
         super().__init__(message)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.originals import as_sent
 from adapters.s3.store import split_uri, stored
 from core.errors import NoBucket, NotFound
 from core.replicating.merging import Listed, Listing
@@ -15,10 +17,12 @@ from core.types import ObjectInfo
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What HEAD told of an object, and when that was last written; None where the store didn't say."""
+    """What HEAD told of an object, and when that was last written; None where the store didn't say. `told`: its
+    headers, by their names in small letters."""
 
     info: ObjectInfo
     modified: datetime | None
+    told: Mapping[str, str] = field(default_factory=dict)
 
 
 class PlaceReader:
@@ -53,7 +57,8 @@ class PlaceReader:
             answer = self.store.asked("HEAD", self.store.url(*split_uri(uri)), f"head {uri}")
         except NotFound:
             return None
-        return Seen(stored(uri, answer.headers), _time(answer.headers.get("last-modified", "")))
+        told = {name.lower(): as_sent(value) for name, value in answer.headers.items()}
+        return Seen(stored(uri, told), _time(told.get("last-modified", "")), told)
 
     def answers(self) -> None:
         """Return if the store has the bucket and lets us in. Raises what it answers instead."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.multipart import Layout, Part, Sent, Uploads
-from adapters.s3.originals import Original, expected_md5, md5_of, only_new, original_of, telling
+from adapters.s3.originals import Original, Pack, as_it_is, expected_md5, md5_of, only_new, original_of, telling
 from adapters.s3.part_hashes import PartHashes
 from adapters.s3.store import split_uri, stored
 from adapters.s3.writes import Writer, copy_source, parsed, text_of
@@ -34,14 +34,12 @@ PUT_ONE_PIECE = 64 << 20
 COPY_WHOLE = 1 << 30
 PART_BYTES = 16 << 20
 IN_FLIGHT = 256 << 20
-"""What is read and not written yet has no more bytes together, of all objects that go in parts or are large. One part
-may be as large as half of that."""
+"""Of objects that go in parts or are large no more bytes are read and not written yet. A part may have half of that."""
 SMALL_IN_FLIGHT = 128 << 20
 """The same of small objects, which so never wait for large ones."""
 PARTS_AT_ONCE = 4
 HELD_SECONDS = 5.0
-"""Under a limit no more is on its way than what may be read in so many seconds: it is brought also after the time is
-up."""
+"""Under a limit no more is on its way than may be read in so many seconds: it is brought after the time is up, too."""
 PIECES_PER_SECOND = 2
 LEAST_PIECE = 1 << 20
 """Under a limit bytes are read in pieces, so that they pass evenly."""
@@ -137,30 +135,32 @@ class Mover:
         with telling(Side.SOURCE):
             return bool(self._source.page(prefix_uri).keys)
 
-    def bring(self, source: str, uri: str, size: int, etag: str = "", *, new: bool = False) -> ObjectInfo:
+    def bring(
+        self, source: str, uri: str, size: int, etag: str = "", *, new: bool = False, pack: Pack = as_it_is
+    ) -> ObjectInfo:
         """Brings an object that should have `size` bytes, whatever it has, if it has this ETag (else raises Unbrought
-        before anything is written); tells what is at the destination then. `new`: Unbrought by Conflict where one
-        request would do and something is there already, if the store looks."""
+        before anything is written, as `pack` may); tells what is at the destination then. `new`: Unbrought by Conflict
+        where one request would do and something is there already, if the store looks."""
         self._deadline.pause(self._objects.turn())
         self._deadline.check()
         small = not self._within and 0 < size <= min(PUT_WHOLE, self._step or PUT_WHOLE)
-        if small and (brought := self._put_small(source, uri, size, etag, new=new)) is not None:
+        if small and (brought := self._put_small(source, uri, size, etag, pack, new)) is not None:
             return brought
-        original = self._original(source, etag)
+        original = pack(self._original(source, etag))
         if self._within:
             return self._copied(source, uri, original)
-        in_parts = parts_of(original.info.etag) or original.info.size > PUT_ONE_PIECE
-        original = only_new(original) if new and not in_parts else original
-        return self._in_parts(source, uri, original) if in_parts else self._put(source, uri, original)
+        if parts_of(original.info.etag) or original.info.size > PUT_ONE_PIECE:
+            return self._in_parts(source, uri, original)
+        return self._put(source, uri, only_new(original) if new else original)
 
     def _original(self, source: str, etag: str = "") -> Original:
         with telling(Side.SOURCE):
-            url = self._source.url(*split_uri(source))
-            return original_of(source, self._source.asked("HEAD", url, f"head {source}"), etag)
+            answer = self._source.asked("HEAD", self._source.url(*split_uri(source)), f"head {source}")
+        return original_of(source, answer, etag)
 
     # --- in one piece -------------------------------------------------------------------------------------------------
 
-    def _put_small(self, source: str, uri: str, size: int, etag: str, *, new: bool) -> ObjectInfo | None:
+    def _put_small(self, source: str, uri: str, size: int, etag: str, pack: Pack, new: bool) -> ObjectInfo | None:
         """Reads and writes at once, without asking first; None for what is larger than it should be or has parts."""
         url = self._source.url(*split_uri(source))
         with self._small.hold(size, self._deadline):
@@ -174,7 +174,7 @@ class Mover:
             original = original_of(source, answer, etag)
             if len(answer.data) > size or parts_of(original.info.etag):
                 return None
-            return self._written(uri, answer.data, only_new(original) if new else original)
+            return self._written(uri, answer.data, only_new(pack(original)) if new else pack(original))
 
     def _put(self, source: str, uri: str, original: Original) -> ObjectInfo:
         size = original.info.size
@@ -191,7 +191,7 @@ class Mover:
                 if compared:
                     answer = self._writer.write_compared(uri, digest, data, original.headers)
                 else:
-                    answer = self._writer.write("PUT", uri, original.headers, data)
+                    answer = self._writer.write("PUT", uri, original.for_body(digest), data)
         except Unbrought:
             if compared:
                 expected_md5(self._source.where, data, original)
@@ -360,7 +360,7 @@ class Mover:
         if number or original.info.size > COPY_WHOLE:
             return self._copied_in_parts(source, uri, original)
         with telling(Side.DESTINATION):
-            headers = copy_source(source, original.info.etag) | {"x-amz-metadata-directive": "COPY"}
+            headers = copy_source(source, original.info.etag) | original.for_copy
             try:
                 answer = self._writer.write("PUT", uri, headers, read_seconds=60.0)
             except (NotFound, Conflict):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import md5
 
 import urllib3
 
-from adapters.s3.store import split_uri, stored
+from adapters.s3.store import NO_HEADERS, split_uri, stored
+from adapters.s3.unsigned import md5_header
 from core.bringing import Overwritten, Side, Unbrought
 from core.errors import LakeMirrorError, RemoteFailure
 from core.mirroring.object_check import is_md5
@@ -18,14 +19,41 @@ from core.types import ObjectInfo
 
 _KEPT = ("content-type", "cache-control", "content-disposition", "content-encoding", "content-language", "expires")
 _META = "x-amz-meta-"
+EMPTY_MD5 = md5_header(md5(b"", usedforsecurity=False).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """The source's object: what HEAD says, and the headers that its copy gets."""
+    """The source's object: what HEAD says, and the headers that its copy gets. `more`: those of them that a store that
+    copies within itself does not take along by itself; `told`: all that the source's store said."""
 
     info: ObjectInfo
     headers: Mapping[str, str]
+    more: Mapping[str, str] = field(default_factory=dict)
+    told: Mapping[str, str] = field(default_factory=dict)
+
+    def packed(self, more: Mapping[str, str], apart: Mapping[str, str] = NO_HEADERS) -> Original:
+        """With more headers for its copy; those `apart` are for copies whose bytes pass here alone."""
+        return replace(self, headers={**self.headers, **more, **apart}, more=more)
+
+    @property
+    def for_copy(self) -> dict[str, str]:
+        """The headers for a copy within a store, which has an empty body."""
+        more = {**self.more, "content-md5": EMPTY_MD5} if self.more else {}
+        return {**more, "x-amz-metadata-directive": "COPY"}
+
+    def for_body(self, digest: str) -> Mapping[str, str]:
+        """The headers for a body with this MD5: S3 takes no lock without it."""
+        return {**self.headers, "content-md5": md5_header(digest)} if self.more else self.headers
+
+
+Pack = Callable[[Original], Original]
+"""Adds to an original, before anything of it is written, what else shall go with it. May raise Unbrought."""
+
+
+def as_it_is(original: Original) -> Original:
+    """Nothing goes with it but headers and metadata."""
+    return original
 
 
 @contextmanager
@@ -38,10 +66,10 @@ def telling(side: Side) -> Iterator[None]:
 
 def original_of(source: str, answer: urllib3.BaseHTTPResponse, etag: str = "") -> Original:
     """Raises Unbrought where it has to have an ETag and has another one."""
-    told = {name.lower(): _as_sent(value) for name, value in answer.headers.items()}
+    told = {name.lower(): as_sent(value) for name, value in answer.headers.items()}
     kept = {name: value for name, value in told.items() if name in _KEPT or name.startswith(_META)}
     kept.pop(PROOF_HEADER, None)  # of another place
-    original = Original(stored(split_uri(source)[1], told), kept)
+    original = Original(stored(split_uri(source)[1], told), kept, told=told)
     if etag and original.info.etag != etag:
         raise Unbrought(Side.SOURCE, Overwritten(f"{source} was overwritten: its ETag is {original.info.etag}"))
     return original
@@ -65,7 +93,7 @@ def expected_md5(where: str, data: bytes, original: Original) -> str:
     return digest
 
 
-def _as_sent(value: str) -> str:
+def as_sent(value: str) -> str:
     """A header's text; the client takes its bytes for Latin-1."""
     try:
         return value.encode("latin-1").decode()

@@ -71,6 +71,14 @@ def answer_error(
     status: int, code: str, message: str, doing: str, where: str, retry_after: float = 0.0, right: str = ""
 ) -> LakeMirrorError:
     """What a store's refusal means for the caller. `right`: what the request needs, like `s3:GetObject`."""
+    error = _meaning(status, code, message, doing, where, retry_after, right)
+    error.store_code = code
+    return error
+
+
+def _meaning(
+    status: int, code: str, message: str, doing: str, where: str, retry_after: float, right: str
+) -> LakeMirrorError:
     name = "" if code == str(status) else f" {code}"
     text = f"{where} answered {status}{name} to {doing}".replace("  ", " ") + (f": {message}" if message else "")
     if code in _NO_QUORUM:
@@ -92,14 +100,15 @@ def answer_error(
     if code in _ABSENT and status in (0, 404):
         return NotFound(text)
     known = _BY_STATUS.get(status, RemoteFailure if status >= 500 else Invalid)
-    if _is_about_kms(code, message) and known in (Denied, Invalid):
+    if _is_about_kms(code, message) and known in (Denied, Invalid, NotFound):
         return Denied(text, hint=_ASK_KMS)
     return known(text, hint=_advice(known, right))
 
 
 def _is_about_kms(code: str, message: str) -> bool:
-    """AWS gives codes like `KMS.DisabledException`, or an AccessDenied that names the action `kms:Decrypt`."""
-    return code.lower().startswith(f"{_KMS}.") or f" {_KMS}:" in message
+    """AWS gives codes like `KMS.DisabledException`, or an AccessDenied that names the action `kms:Decrypt`; MinIO those
+    of AWS, and `kms:KeyNotFound` with a 404, which says nothing of the object."""
+    return code.lower().startswith((f"{_KMS}.", f"{_KMS}:")) or f" {_KMS}:" in message
 
 
 def _advice(known: type[LakeMirrorError], right: str) -> str:

@@ -13,6 +13,8 @@ TEST_EVENT = "s3:TestEvent"
 LONGEST_KEY = 1024
 LONGEST_WORD = 128
 _GOING = ("ObjectRemoved:", "LifecycleExpiration:")
+_READ = "ObjectAccessed:"
+"""MinIO tells of what was read, if it is asked to: by a comparison, too, which must not lead to the next one."""
 _COPYING = "Replication:"
 _FAILED = "Replication:OperationFailedReplication"
 _COPIED = frozenset({"Replication:OperationCompletedReplication", "Replication:OperationReplicatedAfterThreshold"})
@@ -37,10 +39,10 @@ def arrived_objects(body: Any) -> set[tuple[str, str]]:
 
     AWS and MinIO write keys as a form does, Ceph as they are: a key that may be read in both ways is given in both, and
     one of them may be nobody's. The event that S3 sends to try a new configuration has no records. An object that was
-    removed has not arrived, and one that was copied from here has arrived elsewhere: `copies_told`.
+    removed or read has not arrived, and one that was copied from here has arrived elsewhere: `copies_told`.
     """
     records = _records(body)
-    places = {place for record in records if not _is(record, *_GOING, _COPYING) for place in _places(record)}
+    places = {place for record in records if not _is(record, *_GOING, _READ, _COPYING) for place in _places(record)}
     return {place for place in places if len(place[1]) <= LONGEST_KEY}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -43,9 +43,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a try. `size` and `etag`: of the source's object, as it was copied or found equal; `sent`: bytes
-    were written; `pause`: how long a store wants to be left alone, in seconds; `version`: which version it is about,
-    where all are copied."""
+    """What came of a try. `size` and `etag`: of the source's object, as it was copied or found equal, and `described`
+    the digest of its description; `sent`: something was written; `pause`: how long a store wants to be left alone, in
+    seconds; `version`: which version it is about, where all are copied."""
 
     kind: Kind
     code: Code = Code.NONE
@@ -55,9 +55,19 @@ class Outcome:
     sent: bool = False
     pause: float = 0.0
     version: str = ""
+    described: str = ""
 
 
 LATE = Outcome(Kind.LATE)
+
+
+class Judged(Unbrought):
+    """An answer whose meaning who asked knows better than its kind tells."""
+
+    def __init__(self, side: Side, error: LakeMirrorError, kind: Kind, code: Code, message: str = "") -> None:
+        super().__init__(side, error)
+        self.outcome = Outcome(kind, code, message or str(error))
+
 
 _Meaning = tuple[type[LakeMirrorError], Kind, Code]
 _AT_SOURCE: Sequence[_Meaning] = (
@@ -86,11 +96,32 @@ _AT_TARGET: Sequence[_Meaning] = (
 )
 
 
+_WORDS_OF_TARGETS: Mapping[str, tuple[Kind, Code]] = {
+    "KMS.NotFoundException": (Kind.REFUSED, Code.TARGET_KMS_KEY_NOT_FOUND),
+    "kms:KeyNotFound": (Kind.REFUSED, Code.TARGET_KMS_KEY_NOT_FOUND),
+    "KMS.DisabledException": (Kind.REFUSED, Code.TARGET_KMS_KEY_STATE),
+    "KMS.KMSInvalidStateException": (Kind.REFUSED, Code.TARGET_KMS_KEY_STATE),
+    "KMS.InvalidStateException": (Kind.REFUSED, Code.TARGET_KMS_KEY_STATE),
+    "ObjectLockConfigurationNotFoundError": (Kind.REFUSED, Code.TARGET_LOCK_MISSING),
+    "InvalidStorageClass": (Kind.FAILED, Code.STORAGE_CLASS_REFUSED),
+    "MetadataTooLarge": (Kind.FAILED, Code.METADATA_REFUSED),
+    "RequestHeaderSectionTooLarge": (Kind.FAILED, Code.METADATA_REFUSED),
+    "InvalidTag": (Kind.FAILED, Code.METADATA_REFUSED),
+    "InvalidTagError": (Kind.FAILED, Code.METADATA_REFUSED),
+    "431": (Kind.FAILED, Code.METADATA_REFUSED),
+}
+"""What a target's store says of a write, by its own word, whatever the status is with which it says so."""
+
+
 def of_error(unbrought: Unbrought) -> Outcome:
     """What a store's answer means. A write's 404 is of the bucket. A 400 to a plain GET or HEAD is how stores answer
     for an object that is encrypted by a customer's key."""
-    meanings = _AT_SOURCE if unbrought.side is Side.SOURCE else _AT_TARGET
-    error = unbrought.error
+    if isinstance(unbrought, Judged):
+        return unbrought.outcome
+    error, at_source = unbrought.error, unbrought.side is Side.SOURCE
+    if not at_source and error.store_code in _WORDS_OF_TARGETS:
+        return Outcome(*_WORDS_OF_TARGETS[error.store_code], str(error))
+    meanings = _AT_SOURCE if at_source else _AT_TARGET
     kind, code = next((kind, code) for known, kind, code in meanings if isinstance(error, known))
     pause = error.retry_after if isinstance(error, Throttled) else 0.0
     return Outcome(kind, code, str(error), pause=pause)

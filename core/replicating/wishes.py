@@ -11,12 +11,14 @@ from core.errors import Invalid
 from core.exporting.destinations import check_place
 from core.installations.places import inside
 from core.replicating.states import Versions
+from core.replicating.travels import Metadata, Terms, check_metadata, check_storage_class, check_tags
 
 MOST_TARGETS = 8
 RESERVED = frozenset({"new", "preflight", "estimate", "dry-run"})
 """Names that would hide a page or a call."""
 SCAN_EVERY = 300
 SHORTEST_SCAN, LONGEST_SCAN = 60, 30 * 86400
+MOST_SWEEP_HEADS = 10_000
 WORKERS = 16
 BOUNDS: Mapping[str, tuple[int, int]] = {
     "workers": (1, 1000),
@@ -47,7 +49,8 @@ class TargetWish:
 class RuleWish:
     """A rule as it is asked for. `existing`: objects older than it; `new`: those that come after it. `overwrite`: its
     targets may hold objects already, and those that differ from the source's may be replaced. `versions`: `latest` or
-    `all`, versions and delete markers too."""
+    `all`, versions and delete markers too. `tags`: all of which an object has to have; `metadata`: a name of Metadata;
+    "": all, unless all versions are copied, of which content travels."""
 
     name: str
     region: str
@@ -59,11 +62,25 @@ class RuleWish:
     labels: Mapping[str, str] = field(default_factory=dict)
     overwrite: bool = False
     versions: str = Versions.LATEST.value
+    tags: Mapping[str, str] = field(default_factory=dict)
+    metadata: str = ""
+    storage_class: str = ""
+    sweep_heads_per_second: int = 0
 
     @property
     def all_versions(self) -> bool:
         """Whether versions and delete markers are copied, too."""
         return self.versions == Versions.ALL.value
+
+    @property
+    def usual_metadata(self) -> str:
+        """What travels unless somebody says otherwise."""
+        return Metadata.CONTENT.value if self.all_versions else Metadata.ALL.value
+
+    @property
+    def terms(self) -> Terms:
+        """What goes with the bytes, and which tags objects need. Of a wish that was checked."""
+        return Terms(Metadata(self.metadata or self.usual_metadata), self.tags, self.storage_class)
 
 
 def check_name(name: str) -> str:
@@ -97,6 +114,35 @@ def check_scan_every(seconds: int) -> None:
     if not SHORTEST_SCAN <= seconds <= LONGEST_SCAN:
         text = f"must be from {SHORTEST_SCAN} to {LONGEST_SCAN:,} seconds"
         raise Invalid(text, field="scan_every")
+
+
+def check_travelling(given: Mapping[str, Any]) -> None:
+    """Raises Invalid for the first of a rule's fields of that kind that can't be: which tags objects need, what travels
+    with them. What is not given is not looked at."""
+    if "tags" in given:
+        check_tags(given["tags"])
+    if given.get("metadata"):
+        check_metadata(given["metadata"])
+    if "storage_class" in given:
+        check_storage_class(given["storage_class"])
+    heads = given.get("sweep_heads_per_second", 0)
+    if not 0 <= heads <= MOST_SWEEP_HEADS:
+        text = f"must be from 0 to {MOST_SWEEP_HEADS:,} a second"
+        raise Invalid(text, field="sweep_heads_per_second", hint="0 compares no metadata of what is equal")
+
+
+def check_together(given: Terms, heads: int, *, all_versions: bool) -> None:
+    """Raises Invalid for what does not go together: a sweep that could find nothing, and what does not travel with
+    versions."""
+    if heads and not given.all:
+        text = "with metadata=content no change of metadata is copied"
+        hint = "Set metadata to all, or sweep_heads_per_second to 0"
+        raise Invalid(text, field="sweep_heads_per_second", hint=hint)
+    named = {"metadata": given.all, "tags": given.tags, "storage_class": given.storage_class}
+    if all_versions and (wrong := [name for name, wanted in named.items() if wanted]):
+        text = f"with all versions {wrong[0].replace('_', ' ')} can't be chosen: only content and headers travel"
+        hint = "Copy the latest objects alone" if wrong[0] != "metadata" else "Leave it out, or set it to content"
+        raise Invalid(text, field=wrong[0], hint=hint)
 
 
 def check_limits(limits: Mapping[str, Any], prefix: str = "") -> None:

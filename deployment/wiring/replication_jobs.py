@@ -14,6 +14,7 @@ from deployment import config
 from deployment.wiring import clients, region_settings
 
 if TYPE_CHECKING:
+    from adapters.places.describer import Describer
     from adapters.places.reader import PlaceReader
     from adapters.places.state import StatePlace
     from adapters.places.version_writes import VersionMover
@@ -65,6 +66,13 @@ def state_of(region: str, uri: str) -> StatePlace:
 
     told = config.current().replication.state
     return StatePlace(_store(told.region, 0), told.uri) if told.uri else StatePlace(_store(region, 0), uri)
+
+
+def describer_of(place: PlaceReader) -> Describer:
+    """What asks and writes what a place's objects have beside their bytes."""
+    from adapters.places.describer import Describer
+
+    return Describer(place, TRIES)
 
 
 def mover_between(

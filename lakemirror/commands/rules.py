@@ -32,6 +32,22 @@ def _seconds(context: click.Context, parameter: click.Parameter, given: str | No
     return None if given is None else seconds_of(context, parameter, given)
 
 
+def _tags(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, str] | None:
+    """The tags that were given; None: none was. Raises BadParameter."""
+    if wrong := [tag for tag in given if not tag.partition("=")[2]]:
+        raise click.BadParameter(f"'{wrong[0]}' has no value: give KEY=VALUE", context, parameter)
+    return {key: value for key, _, value in (tag.partition("=") for tag in given)} or None
+
+
+def _changes(given: dict[str, Any]) -> dict[str, Any]:
+    """The settings that were given, as fields of the API. Raises UsageError."""
+    any_tags = given.pop("any_tags", None)
+    if any_tags and given["tags"]:
+        raise click.UsageError("give either --tag or --any-tags")
+    body = {name: value for name, value in given.items() if value is not None}
+    return body | {"tags": {}} if any_tags else body
+
+
 def _settings(command: Command) -> Command:
     """The options that a rule is created and edited by."""
     options = (
@@ -42,6 +58,19 @@ def _settings(command: Command) -> Command:
             callback=_seconds,
             metavar="TIME",
             help="How often both places are listed and compared: 15m, 1h, 7d.",
+        ),
+        click.option(
+            "--tag", "tags", callback=_tags, multiple=True, metavar="KEY=VALUE", help="Only objects with all of these."
+        ),
+        click.option("--any-tags", is_flag=True, default=None, help="Objects with any tags, or none."),
+        click.option(
+            "--metadata",
+            type=click.Choice(["all", "content"]),
+            help="all: tags and locks travel, and changes of headers; content: only the bytes, with their headers.",
+        ),
+        click.option("--storage-class", metavar="CLASS", help="Of copies: a name, same, or '' for the store's own."),
+        click.option(
+            "--sweep-heads-per-second", type=int, metavar="N", help="Ask so many objects for changed metadata; 0: none."
         ),
     )
     for option in reversed(options):
@@ -156,7 +185,7 @@ def create(
     if pace and not targets:
         raise click.UsageError("--workers and limits are those of a --target; in a file they stand with each target")
     body: dict[str, Any] = (_read(file) if file else {}) | {"name": rule}
-    body |= {name: value for name, value in given.items() if value is not None}
+    body |= _changes(given)
     if source:
         body["source"] = {"region": source[0], "uri": source[1]}
     if targets:
@@ -187,7 +216,7 @@ def _read(file: Path) -> dict[str, Any]:
 @talks
 def edit(talk: Talk, rule: str, labels: Sequence[str], removed: Sequence[str], **given: Any) -> None:
     """Change a rule's settings and labels. What is not given stays."""
-    body = {name: value for name, value in given.items() if value is not None}
+    body = _changes(given)
     tag = ""
     if labels or removed:
         now, tag = talk.api.get_with_tag(path_of(rule))

@@ -58,6 +58,7 @@ def rule(rule: dict[str, Any]) -> RenderableType:
         f"Source       {_place(rule['source'])}",
         f"Copies       {_kinds(rule)}",
         f"Compared     every {length(rule['scan_every'])}{scanned}",
+        f"Travels      {_travels(rule)}",
     ]
     if rule["labels"]:
         lines.append(f"Labels       {labels_of(rule)}")
@@ -70,6 +71,19 @@ def _kinds(rule: dict[str, Any]) -> str:
     kinds = (("existing objects", rule["existing"]), ("new objects", rule["new"]))
     versions = ", all versions and delete markers" if rule["versions"] == "all" else ""
     return " and ".join(words for words, wanted in kinds if wanted) + versions
+
+
+def _travels(rule: dict[str, Any]) -> str:
+    """What goes with the bytes of its objects."""
+    words = ["content, headers, tags and locks" if rule["metadata"] == "all" else "content and headers"]
+    if rule["storage_class"]:
+        same = rule["storage_class"] == "same"
+        words.append(f"in {'the same storage class' if same else rule['storage_class']}")
+    if rule["tags"]:
+        words.append("of objects tagged " + ", ".join(f"{key}={value}" for key, value in sorted(rule["tags"].items())))
+    if rule["sweep_heads_per_second"]:
+        words.append(f"with {rule['sweep_heads_per_second']:,} looks a second for changed metadata")
+    return " ".join(words)
 
 
 def _link(link: dict[str, Any], now: str) -> tuple[str, ...]:

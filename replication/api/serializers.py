@@ -11,9 +11,11 @@ from core.errors import Invalid
 from core.replicating.explain import STATES
 from core.replicating.reasons import reason_words
 from core.replicating.states import Health, OpenStatus, Versions
+from core.replicating.travels import Metadata
 from core.replicating.wishes import (
     BOUNDS,
     LONGEST_SCAN,
+    MOST_SWEEP_HEADS,
     MOST_TARGETS,
     SCAN_EVERY,
     SHORTEST_SCAN,
@@ -21,6 +23,7 @@ from core.replicating.wishes import (
     RuleWish,
     TargetWish,
 )
+from replication.api.fields import Tags, Text, WholeNumber
 from replication.models import OpenObject
 from replication.services.rules import MOST_ITEMS
 from replication.status.rules import LinkReading, ReasonCount, RuleReading
@@ -30,27 +33,6 @@ from web.schemas import CheckAnswer, count_or_null, number_or_null, text_or_null
 from web.serializers import Body, TrueOrFalse, rfc3339
 
 LONGEST_NAME, LONGEST_URI, LONGEST_CODE = 63, 2000, 48
-
-
-class Text(serializers.CharField):
-    """JSON's own text, as it stands."""
-
-    def __init__(self, **more: Any) -> None:
-        super().__init__(trim_whitespace=False, **more)
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            raise serializers.ValidationError("must be text")
-        return super().to_internal_value(data)
-
-
-class WholeNumber(serializers.IntegerField):
-    """JSON's own whole number."""
-
-    def to_internal_value(self, data: Any) -> int:
-        if isinstance(data, bool) or not isinstance(data, int):
-            raise serializers.ValidationError("must be a whole number")
-        return data
 
 
 def limit(name: str, **more: Any) -> WholeNumber:
@@ -92,6 +74,25 @@ class RuleSettings(Body):
         required=False, min_value=SHORTEST_SCAN, max_value=LONGEST_SCAN, help_text="seconds between two comparisons"
     )
     labels = Labels(required=False)
+    tags = Tags(required=False, help_text="copy only objects that have all of these; {}: all objects")
+    metadata = serializers.ChoiceField(
+        [kind.value for kind in Metadata],
+        required=False,
+        help_text="all: tags, retention, legal holds, and changes of these and of headers travel, too; content: only "
+        "the bytes, with the headers that they had then. all for a new rule unless told",
+    )
+    storage_class = Text(
+        required=False,
+        allow_blank=True,
+        max_length=64,
+        help_text="of copies; empty: the store's default; same: the source's",
+    )
+    sweep_heads_per_second = WholeNumber(
+        required=False,
+        min_value=0,
+        max_value=MOST_SWEEP_HEADS,
+        help_text="so many objects a second are asked for changes of metadata, which listings don't show; 0: none",
+    )
 
 
 class RuleCreation(RuleSettings):
@@ -122,6 +123,10 @@ class RuleCreation(RuleSettings):
             new=given.get("new", True),
             scan_every=given.get("scan_every", SCAN_EVERY),
             labels=given.get("labels", {}),
+            tags=given.get("tags", {}),
+            metadata=given.get("metadata", ""),
+            storage_class=given.get("storage_class", ""),
+            sweep_heads_per_second=given.get("sweep_heads_per_second", 0),
             overwrite=given.get("overwrite", False),
             versions=given.get("versions", Versions.LATEST.value),
         )
@@ -229,6 +234,13 @@ class RuleAnswer(StandingAnswer):
     versions = serializers.ChoiceField([one.value for one in Versions])
     scan_every = serializers.IntegerField()
     labels = Labels()
+    tags = serializers.DictField(child=serializers.CharField())
+    metadata = serializers.ChoiceField([kind.value for kind in Metadata])
+    storage_class = serializers.CharField(allow_blank=True)
+    sweep_heads_per_second = serializers.IntegerField()
+    swept_at = serializers.DateTimeField(
+        allow_null=True, help_text="when metadata of all objects had been compared last; null: never yet"
+    )
     scanned_at = serializers.DateTimeField(
         allow_null=True, help_text="when all of it had been compared last; null: never yet"
     )
@@ -286,6 +298,11 @@ def rule_json(reading: RuleReading) -> dict[str, Any]:
         "versions": rule.versions,
         "scan_every": rule.scan_every,
         "labels": rule.labels,
+        "tags": rule.tags,
+        "metadata": rule.metadata,
+        "storage_class": rule.storage_class,
+        "sweep_heads_per_second": rule.sweep_heads_per_second,
+        "swept_at": rfc3339(rule.swept_at),
         **_standing_json(rule, reading),
         "scanned_at": rfc3339(rule.full_ended_at),
         "scanned_objects": rule.full_objects,

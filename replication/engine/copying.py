@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from adapters.s3.originals import Pack
 from core.bringing import Side, Unbrought, parts_of
 from core.errors import Conflict, Invalid, LakeMirrorError
 from core.exporting.deadline import Late
 from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.eligible import fits
-from core.replicating.outcomes import LATE, Kind, Outcome, of_error
+from core.replicating.outcomes import LATE, Judged, Kind, Outcome, of_error
 from core.replicating.states import Code
 from core.types import ObjectInfo
+from replication.engine.carrying import Carrying
 from spark_jobs.check.progress import LARGE, lane_of
 
 log = logging.getLogger("lakemirror.replication")
@@ -31,6 +33,8 @@ class Head(Protocol):
     def info(self) -> ObjectInfo: ...
     @property
     def modified(self) -> datetime | None: ...
+    @property
+    def told(self) -> Mapping[str, str]: ...
 
 
 class Place(Protocol):
@@ -46,7 +50,9 @@ class Place(Protocol):
 class Brings(Protocol):
     """What moves objects; adapters/s3/mover.py."""
 
-    def bring(self, source: str, uri: str, size: int, etag: str = "", *, new: bool = False) -> ObjectInfo: ...
+    def bring(
+        self, source: str, uri: str, size: int, etag: str = "", *, new: bool = False, pack: Pack = ...
+    ) -> ObjectInfo: ...
 
 
 class Wanted(NamedTuple):
@@ -72,7 +78,8 @@ class Copying:
     """Brings objects from one place to another. Safe to use from several threads.
 
     `stopped` says that nothing more may begin; `wants`, where not all objects are to be copied, which are, by when they
-    were last written. What is there already, as the source has it, is never written again.
+    were last written; `carrying`, what goes with their bytes: None, headers and metadata. What is there already, as the
+    source has it, is never written again.
     """
 
     def __init__(
@@ -83,10 +90,13 @@ class Copying:
         proof_key: str,
         stopped: Callable[[], bool] = lambda: False,
         wants: Callable[[datetime | None], bool] | None = None,
+        carrying: Carrying | None = None,
     ) -> None:
         self._source, self._target, self._mover = source, target, mover
         self._proof_key, self._stopped, self._wants = proof_key, stopped, wants
-        self._source_answers = False
+        self._carrying, self._source_answers = carrying, False
+        self._describes = carrying is not None and carrying.terms.all
+        self._asks_first = wants is not None or (carrying is not None and bool(carrying.terms.tags))
         self._conditional = True
 
     def copy(self, wanted: Wanted) -> Outcome:
@@ -137,10 +147,10 @@ class Copying:
         with _asking(Side.DESTINATION):
             there = self._target.head(wanted.key)
         found = there.info if there is not None else None
-        if self._wants is not None or not (wanted.etag and wanted.size >= 0):
+        if self._asks_first or not (wanted.etag and wanted.size >= 0):
             return self._as_it_is_now(wanted.key, there)
         if found is not None and found.size == wanted.size:
-            if found.etag == wanted.etag:
+            if found.etag == wanted.etag and not self._describes:
                 return Outcome(Kind.DONE, size=found.size, etag=wanted.etag)
             return self._as_it_is_now(wanted.key, there)
         return self._bring(wanted)
@@ -153,29 +163,48 @@ class Copying:
         own = seen.info
         if self._wants is not None and not self._wants(seen.modified):
             return Outcome(Kind.GONE)
+        if self._carrying is not None and not self._carrying.wants(key):
+            return Outcome(Kind.GONE)
         found, at = (None, None) if there is None else (there.info, there.modified)
         later = is_later(at, seen.modified)
         if by_heads(own, found, self._target.uri(key), self._proof_key, later=later) is Alike.EQUAL:
-            return Outcome(Kind.DONE, size=own.size, etag=own.etag)
+            done: Outcome | None = Outcome(Kind.DONE, size=own.size, etag=own.etag)
+            if self._describes and self._carrying is not None and there is not None:
+                done = self._carrying.carry(key, seen, there)
+            if done is not None:
+                return done
         return self._bring(Wanted(key, own.size, own.etag))
 
     def _new(self, wanted: Wanted) -> Outcome | None:
         """Bring a small object to where there was nothing, without asking first: the store is told to write it only if
         that is still so. None where the target has to be asked after all."""
         whole = wanted.size >= 0 and lane_of(wanted.size) != LARGE and wanted.etag and not parts_of(wanted.etag)
-        if self._wants is not None or not whole or not self._conditional:
+        if self._asks_first or not whole or not self._conditional:
             return None
         try:
             return self._bring(wanted, new=True)
         except Unbrought as unbrought:
             if unbrought.side is not Side.DESTINATION or not isinstance(unbrought.error, (Conflict, Invalid)):
                 raise
+            if isinstance(unbrought, Judged):  # whatever the condition, it is known what was refused
+                raise
             if isinstance(unbrought.error, Invalid):
                 self._conditional = False  # as a store answers that knows no such condition
             return None
 
     def _bring(self, wanted: Wanted, *, new: bool = False) -> Outcome:
-        uri, more = self._target.uri(wanted.key), {"new": True} if new else {}
+        more: dict[str, Any] = {"new": True} if new else {}
+        if self._carrying is None:
+            return self._sent(wanted, more)
+        parcel = self._carrying.parcel(wanted.key)
+        try:
+            outcome = self._sent(wanted, {**more, "pack": parcel})
+        except Unbrought as unbrought:
+            raise parcel.refused(unbrought) from unbrought
+        return parcel.arrived(outcome) if outcome.kind is Kind.DONE else outcome
+
+    def _sent(self, wanted: Wanted, more: Mapping[str, Any]) -> Outcome:
+        uri = self._target.uri(wanted.key)
         brought = self._mover.bring(self._source.uri(wanted.key), uri, wanted.size, wanted.etag, **more)
         done = Outcome(Kind.DONE, size=brought.size, etag=wanted.etag, sent=True)
         if brought.etag == wanted.etag and brought.size == wanted.size:

@@ -18,6 +18,7 @@ from deployment.wiring import replication_jobs
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine import settling
+from replication.engine.carrying import carrying_of
 from replication.engine.copying import Copying
 from replication.engine.round import ROUND_SECONDS, Round, Sent, seconds_of_writes
 from replication.engine.version_copying import copying_of
@@ -89,7 +90,8 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
     if rule.all_versions:
         copying: Any = copying_of(link, mover, lambda: made.over, wants)
     else:
-        copying = Copying(source, target, mover, replication_jobs.proof_key(), lambda: made.over, wants)
+        carrying = carrying_of(rule.terms, source, target)
+        copying = Copying(source, target, mover, replication_jobs.proof_key(), lambda: made.over, wants, carrying)
     made = Round(link, lease, mover, copying, standing)
     if standing.state is Health.BLOCKED:
         # By turns: what is refused may be the oldest objects alone.

@@ -7,16 +7,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.places.reader import time_of
-from core.errors import LakeMirrorError, Throttled, Unreachable
+from core.errors import LakeMirrorError, NotFound, Throttled, Unreachable
 from core.replicating.comparing import Alike, by_heads, by_listing, is_later
 from core.replicating.eligible import is_copied
 from core.replicating.merging import Listed, Read, Window, windows
 from core.replicating.states import Health
+from core.replicating.travels import Description, description_of, matches
 from db import clock
 from deployment.wiring import replication_jobs
+from replication.engine.carrying import described, differing
 from replication.models import Link, Rule
 from replication.transitions import ledger, shards
 from replication.transitions.ledger import Lack
@@ -24,6 +26,14 @@ from replication.transitions.ledger import Lack
 THREADS = 16
 Lacks = Mapping[int, Sequence[Lack]]
 """What lacks, by the link's key."""
+
+
+class Named(NamedTuple):
+    """An object of the source that was asked for by its key. `own`: how the source describes it; None: nobody looked,
+    or it can't be asked, and its links find out why."""
+
+    item: Listed
+    own: Description | None = None
 
 
 @dataclass
@@ -40,13 +50,16 @@ class Looker:
         self.source = self.place(self.rule.region, self.rule.uri)
         self.pool = ThreadPoolExecutor(THREADS)
         self._proof_key = replication_jobs.proof_key()
+        self._terms, self._describes = self.rule.terms, replication_jobs.describer_of(self.source)
+        self._describers: dict[int, Any] = {}
         for link in self.links:
             if link.health != Health.DOWN:
                 self._open(link)
 
     def _open(self, link: Link) -> None:
         try:
-            self.places[link.pk] = self.place(link.region, link.uri)
+            self.places[link.pk] = place = self.place(link.region, link.uri)
+            self._describers[link.pk] = replication_jobs.describer_of(place)
         except LakeMirrorError:
             return  # its region is not configured: its own duty tells
 
@@ -94,7 +107,7 @@ class Looker:
         lacks: dict[int, list[Lack]] = {}
         for link_id, there in window.there.items():
             judged = [(item, by_listing(item.size, item.etag, there.get(item.key))) for item in items]
-            doubted = [item for item, alike in judged if alike is Alike.DOUBT]
+            doubted = [Named(item) for item, alike in judged if alike is Alike.DOUBT]
             lacking = self._lacking_at(link_id, doubted) if doubted else {}
             new = link_id in fresh
             lacks[link_id] = [
@@ -102,65 +115,93 @@ class Looker:
                 for item, alike in judged
                 if alike is Alike.DIFFERENT or item in lacking
             ]
-        return lacks
+        return self._tagged(lacks)
 
-    def _lacking_at(self, link_id: int, items: Sequence[Listed], *, new: bool = False) -> dict[Listed, Lack]:
-        found = self.pool.map(partial(self._lacks, link_id, new), items)
-        return {item: lack for item, lack in zip(items, found, strict=True) if lack is not None}
+    def _tagged(self, lacks: Mapping[int, Sequence[Lack]]) -> Lacks:
+        """What lacks of objects that have the tags that the rule asks for. They are asked only here."""
+        if not self._terms.tags:
+            return lacks
+        keys = sorted({lack.key for some in lacks.values() for lack in some})
+        tagged = {key for key, has in zip(keys, self.pool.map(self._has_tags, keys), strict=True) if has}
+        return {link_id: [lack for lack in some if lack.key in tagged] for link_id, some in lacks.items()}
 
-    def _lacks(self, link_id: int, new: bool, item: Listed) -> Lack | None:
+    def _has_tags(self, key: bytes) -> bool:
+        try:
+            return matches(self._terms.tags, self._describes.tags(key.decode()))
+        except NotFound:
+            return False
+        except LakeMirrorError:
+            return True  # its links find out why it can't be asked
+
+    def _lacking_at(self, link_id: int, named: Sequence[Named], *, new: bool = False) -> dict[Listed, Lack]:
+        found = self.pool.map(partial(self._lacks, link_id, new), named)
+        return {one.item: lack for one, lack in zip(named, found, strict=True) if lack is not None}
+
+    def _lacks(self, link_id: int, new: bool, named: Named) -> Lack | None:
         """By HEAD of both; what can't be told now is for the link to find out. `new`: it was never tried."""
+        item, place = named.item, self.places[link_id]
         if item.size < 0:
             return _lack(item)
-        place = self.places[link_id]
         try:
             there = place.head(item.key)
             alike = by_listing(item.size, item.etag, (there.info.size, there.info.etag) if there else None)
-            source = self.source.head(item.key) if alike is Alike.DOUBT else None
+            if alike is Alike.DIFFERENT:
+                return _lack(item, named.own, absent=new and there is None)
+            if alike is Alike.DOUBT:
+                source = self.source.head(item.key)
+                if source is None:
+                    return None
+                later = is_later(there.modified, source.modified)
+                alike = by_heads(source.info, there.info, place.uri(item.key), self._proof_key, later=later)
+            equal = alike is Alike.EQUAL and not self._described_otherwise(link_id, named, there)
         except LakeMirrorError:
-            return _lack(item)
-        if alike is not Alike.DOUBT:
-            return _lack(item, absent=new and there is None) if alike is Alike.DIFFERENT else None
-        if source is None:
-            return None
-        later = is_later(there.modified, source.modified)
-        alike = by_heads(source.info, there.info, place.uri(item.key), self._proof_key, later=later)
-        return _lack(item) if alike is not Alike.EQUAL else None
+            return _lack(item, named.own)
+        return None if equal else _lack(item, named.own)
+
+    def _described_otherwise(self, link_id: int, named: Named, there: Any) -> bool:
+        """Whether a target's object has other headers, tags or another lock. Raises what its store answers."""
+        if named.own is None or not self._terms.all:
+            return False
+        return bool(differing(named.own, self._describers[link_id], named.item.key, there, clock.now()))
 
     # --- of keys that somebody named ----------------------------------------------------------------------------------
 
     def lacking_of(self, keys: Sequence[str], tried: Collection[int] = ()) -> Lacks:
-        """What the targets lack of these keys. `tried`: links where one of them was open before. Raises what the source
-        answers for one of them."""
-        found = dict(zip(keys, self.pool.map(self._listed, keys), strict=True))
-        items = [item for item in found.values() if item is not None and self.wants(item)]
+        """What the targets lack of these keys, or describe otherwise. `tried`: links where one of them was open before.
+        Raises what the source answers for one of them."""
+        found = [one for one in self.pool.map(self._named, keys) if one is not None and self.wants(one.item)]
         lacks: dict[int, list[Lack]] = defaultdict(list)
         for link in self.links:
             if link.pk in self.places:
-                lacks[link.pk] = list(self._lacking_at(link.pk, items, new=link.pk not in tried).values())
+                lacks[link.pk] = list(self._lacking_at(link.pk, found, new=link.pk not in tried).values())
             else:
-                lacks[link.pk] = [_lack(item) for item in items]
-        return lacks
+                lacks[link.pk] = [_lack(one.item, one.own) for one in found]
+        return self._tagged(lacks)
 
-    def _listed(self, key: str) -> Listed | None:
-        """An object of the source as a listing would have it; None where there is none. One that can't be asked about
-        has no ETag here: its links find out why. Raises where nobody answers, for then nothing can be asked."""
+    def _named(self, key: str) -> Named | None:
+        """An object of the source, with its item as a listing would have it; None where there is none. One that can't
+        be asked about has no ETag here. Raises where nobody answers, for then nothing can be asked."""
         if not is_copied(key):
             return None
         try:
             seen = self.source.head(key)
+            if seen is None:
+                return None
+            own = self._own(key, seen.told)
         except (Throttled, Unreachable):
             raise
         except LakeMirrorError:
-            return Listed(key, -1, "")
-        if seen is None:
-            return None
+            return Named(Listed(key, -1, ""))
         modified = seen.modified.isoformat() if seen.modified is not None else ""
-        return Listed(key, seen.info.size, seen.info.etag, modified)
+        return Named(Listed(key, seen.info.size, seen.info.etag, modified), own)
+
+    def _own(self, key: str, told: Mapping[str, str]) -> Description:
+        """How the source describes an object, with its tags where they travel. Raises what its store answers."""
+        return described(self._describes, key, told) if self._terms.all else description_of(told)
 
 
-def _lack(item: Listed, *, absent: bool = False) -> Lack:
-    return Lack(item.key.encode(), item.size, item.etag, absent)
+def _lack(item: Listed, own: Description | None = None, *, absent: bool = False) -> Lack:
+    return Lack(item.key.encode(), item.size, item.etag, absent, own.digest if own is not None else "")
 
 
 def note(rule: Rule, lacks: Lacks) -> set[int]:

@@ -13,7 +13,7 @@ from core.text.phrases import count
 from db import clock
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
-from replication.engine import cycles, removal, touched
+from replication.engine import cycles, removal, sweeping, touched
 from replication.engine.piece import SLICE_SECONDS, Piece
 from replication.engine.version_looking import looker_of
 from replication.models import Rule, Shard
@@ -42,6 +42,7 @@ def _look(rule: Rule, lease: Lease) -> DutyOutcome:
         cycles.begin(rule, lease)
         piece = Piece(rule, lease, looker, began + SLICE_SECONDS)
         piece.carry()
+        sweeping.sweep(rule, looker, lease)
     except LakeMirrorError as error:
         _note_error(rule, str(error))
         raise
@@ -67,7 +68,7 @@ def _told(rule: Rule, piece: Piece) -> DutyOutcome:
     summary = f"{count(piece.seen, 'object')} seen, {piece.noted:,} to copy"
     due = [cycles.due_at(rule)] if rule.cycle_began_at is None else []
     due += Shard.objects.filter(rule=rule.pk).order_by("due_at").values_list("due_at", flat=True)[:1]
-    if rule.touched.exists() or None in due:
+    if rule.touched.exists() or None in due or sweeping.is_due(rule):
         return DutyOutcome(summary, 0.0)
     first = min(at for at in due if at is not None)
     return DutyOutcome(summary, max(0.0, (first - clock.now()).total_seconds()))

@@ -103,7 +103,8 @@ def _count(link: Link, ended: Sequence[Ended], standing: Standing, now: datetime
 def _tried(one: Ended, standing: Standing, now: datetime) -> ledger.Tried:
     row, outcome = one
     becomes = None if outcome.kind in (Kind.DONE, Kind.GONE) else _becomes(row, outcome, standing, now)
-    return ledger.Tried(row.pk, (row.size, row.etag), outcome.etag, becomes)
+    claimed = (row.size, row.etag, row.described)
+    return ledger.Tried(row.pk, claimed, outcome.etag, becomes, outcome.described)
 
 
 def _becomes(row: OpenObject, outcome: Outcome, standing: Standing, now: datetime) -> Mapping[str, Any]:

@@ -66,6 +66,9 @@ class OpenObject(models.Model):
     key = models.BinaryField()
     size = models.BigIntegerField(help_text="at the source, as it was seen last")
     etag = ExactTextField(blank=True, help_text="the same; where all versions are copied, what names the chain")
+    described = models.CharField(
+        max_length=32, blank=True, default="", db_default="", help_text="names its description; empty: not known"
+    )
     absent = models.BooleanField(
         default=False, help_text="the target had nothing there when this was noted, and nobody has tried it since"
     )

@@ -8,6 +8,7 @@ from django.db import models
 
 from core.replicating.eligible import in_time
 from core.replicating.states import Health, Versions
+from core.replicating.travels import Metadata, Terms
 from db.fields import ExactTextField
 from db.labels import Labelled
 from db.pauses import Pausable
@@ -34,6 +35,26 @@ class Rule(Pausable, Labelled):
         db_default=Versions.LATEST.value,
         help_text="the latest object of each key, or all versions and delete markers; it never changes",
     )
+    tags = models.JSONField(default=dict, db_default={}, help_text="all of which an object has to have; {}: any object")
+    metadata = models.CharField(
+        max_length=16,
+        choices=[(kind.value, kind.value) for kind in Metadata],
+        default=Metadata.CONTENT.value,
+        db_default=Metadata.CONTENT.value,
+        help_text="what travels beside the bytes; content: as rules of versions before did",
+    )
+    storage_class = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="of copies; empty: the store's; same: the source's",
+    )
+    sweep_heads_per_second = models.IntegerField(
+        default=0, db_default=0, help_text="to find changes of metadata that no listing shows; 0: none"
+    )
+    swept_to = models.BinaryField(null=True, help_text="keys up to this one are compared; null: no sweep goes on")
+    swept_at = models.DateTimeField(null=True, help_text="when a sweep came to its end; null: none yet")
     scan_every = models.IntegerField(default=300, help_text="seconds from one look through the whole place to the next")
     deleting = models.BooleanField(default=False, help_text="it goes, in the background, with all its rows")
     cycle = models.BigIntegerField(default=0, help_text="how many looks through the whole place have come to an end")
@@ -74,6 +95,11 @@ class Rule(Pausable, Labelled):
     def wants(self, modified: datetime | None) -> bool:
         """Whether an object that was last written then is copied; None: nobody knows when."""
         return in_time(modified, self.created_at, existing=self.existing, new=self.new)
+
+    @property
+    def terms(self) -> Terms:
+        """What goes with the bytes of its objects, and which tags they need."""
+        return Terms(Metadata(self.metadata), self.tags, self.storage_class)
 
 
 class Link(Pausable):

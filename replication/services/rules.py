@@ -28,7 +28,8 @@ from replication.transitions import duties, ledger, shards
 from web.etags import ANYTHING, Seen
 from web.parsing import require_text
 
-SETTINGS = ("existing", "new", "scan_every", "labels")
+TRAVELLING = ("tags", "metadata", "storage_class", "sweep_heads_per_second")
+SETTINGS = ("existing", "new", "scan_every", "labels", *TRAVELLING)
 """What may be changed of a rule, by its columns, which are the API's names."""
 CREATE, READ, UPDATE, DELETE, OPERATE = (
     f"fs:{verb}ReplicationRule" for verb in ("Create", "Read", "Update", "Delete", "Operate")
@@ -98,6 +99,8 @@ def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
     wishes.check_kinds(wish.existing, wish.new)
     wishes.check_versions(wish.versions)
     wishes.check_scan_every(wish.scan_every)
+    wishes.check_travelling({name: getattr(wish, name) for name in TRAVELLING})
+    wishes.check_together(wish.terms, wish.sweep_heads_per_second, all_versions=wish.all_versions)
     labels.check(wish.labels)
     source, targets = wishes.checked_places(wish.uri, [target.uri for target in wish.targets])
     for number, target in enumerate(wish.targets):
@@ -147,6 +150,7 @@ def _store(wish: RuleWish, exact: Sequence[bool | None]) -> Rule:
         versions=wish.versions,
         scan_every=wish.scan_every,
         labels=dict(wish.labels),
+        **{name: getattr(wish, name) for name in TRAVELLING} | {"metadata": wish.terms.metadata.value},
         created_at=now,
         changed_at=now,
     )
@@ -169,8 +173,9 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
     labels.check(changes.get("labels", {}))
     if "scan_every" in changes:
         wishes.check_scan_every(changes["scan_every"])
+    wishes.check_travelling(changes)
     with transaction.atomic():
-        if wider := changes.get("existing") or changes.get("new"):
+        if wider := changes.get("existing") or changes.get("new") or "tags" in changes:
             ledger.hold_all(find_rule(name).pk)
         rule = Rule.objects.held(name)
         seen.require(etag_of(rule), rule.name)
@@ -181,8 +186,11 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
         for key, value in (after | {"changed_at": clock.now()}).items():
             setattr(rule, key, value)
         wishes.check_kinds(rule.existing, rule.new)
+        wishes.check_together(rule.terms, rule.sweep_heads_per_second, all_versions=rule.all_versions)
         rule.save(update_fields=[*after, "changed_at"])
-        if after.keys() & {"existing", "new"}:
+        if "metadata" in after:  # all of it is swept anew
+            Rule.objects.filter(pk=rule.pk).update(swept_to=None, swept_at=None)
+        if after.keys() & {"existing", "new", "tags"}:
             _compare_now(rule)
             if wider:
                 ledger.overflow(rule.pk)

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
+from typing import NamedTuple
 
 from adapters.places.reader import Seen
 from core.errors import Invalid, LakeMirrorError, Unreachable
 from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.eligible import LONGEST_KEY, is_copied
 from core.replicating.states import OpenStatus
+from core.replicating.travels import Description, description_of, differences, matches
 from db import clock
 from deployment.wiring import replication_jobs
 from jobs.concurrent_calls import ask_all
+from replication.engine.carrying import described
 from replication.models import Link, OpenObject, Rule
 
 SOURCE = 0
@@ -74,34 +77,58 @@ def look_at(rule: Rule, key: str) -> ObjectReading:
         raise Invalid(f"'{key[:80]}' is no key that this rule copies", field="key", hint=hint)
     links = list(rule.links.select_related("rule").order_by("number"))
     noted = {row.link_id: row for row in OpenObject.objects.filter(link__in=links, key=key.encode())}
-    calls = {link.pk: partial(_head, link.region, link.uri, key) for link in links}
-    answers = ask_all(
-        {SOURCE: partial(_head, rule.region, rule.uri, key), **calls}, limit=len(links) + 1, seconds=SECONDS
-    )
-    seen = answers[SOURCE]
-    if isinstance(seen, LakeMirrorError):
-        if isinstance(seen, Unreachable):
-            raise seen
-        raise Unreachable(f"the source can't be asked: {seen.message}", hint=seen.hint) from seen
-    targets = [_at_target(link, seen, answers[link.pk], noted.get(link.pk), f"{link.uri}/{key}") for link in links]
-    return ObjectReading(key, seen, targets, clock.now())
+    tagged = rule.terms.all or bool(rule.tags)
+    calls = {link.pk: partial(_look, link.region, link.uri, key, tagged=tagged) for link in links}
+    calls[SOURCE] = partial(_look, rule.region, rule.uri, key, tagged=tagged)
+    answers = ask_all(calls, limit=len(calls), seconds=SECONDS)
+    source = answers[SOURCE]
+    if isinstance(source, LakeMirrorError):
+        if isinstance(source, Unreachable):
+            raise source
+        raise Unreachable(f"the source can't be asked: {source.message}", hint=source.hint) from source
+    targets = [_at_target(link, source, answers[link.pk], noted.get(link.pk), f"{link.uri}/{key}") for link in links]
+    return ObjectReading(key, source and source.seen, targets, clock.now())
 
 
-def _head(region: str, uri: str, key: str) -> Seen | None:
-    return replication_jobs.quick_place_of(region, uri).head(key)
+class _Looked(NamedTuple):
+    """What a store told of an object, and how it describes it."""
+
+    seen: Seen
+    described: Description
+
+
+def _look(region: str, uri: str, key: str, *, tagged: bool) -> _Looked | None:
+    """`tagged`: with its tags. Raises what the store answers."""
+    place = replication_jobs.quick_place_of(region, uri)
+    seen = place.head(key)
+    if seen is None:
+        return None
+    if tagged:
+        return _Looked(seen, described(replication_jobs.describer_of(place), key, seen.told))
+    return _Looked(seen, description_of(seen.told))
 
 
 def _at_target(
-    link: Link, source: Seen | None, there: Seen | LakeMirrorError | None, noted: OpenObject | None, uri: str
+    link: Link, source: _Looked | None, looked: _Looked | LakeMirrorError | None, noted: OpenObject | None, uri: str
 ) -> AtTarget:
-    if isinstance(there, LakeMirrorError):
-        return AtTarget(link, Standing.UNKNOWN, None, noted, str(there))
+    if isinstance(looked, LakeMirrorError):
+        return AtTarget(link, Standing.UNKNOWN, None, noted, str(looked))
+    there = looked and looked.seen
     if source is None:
         return AtTarget(link, Standing.SOURCE_MISSING, there, noted)
-    later = there is not None and is_later(there.modified, source.modified)
-    if by_heads(source.info, there and there.info, uri, replication_jobs.proof_key(), later=later) is Alike.EQUAL:
+    if looked is not None and _is_equal(link, source, looked, uri):
         return AtTarget(link, Standing.VERIFIED, there)
-    status = noted.status if noted else ""
-    if not link.rule.wants(source.modified) or status == OpenStatus.SKIPPED.value:
+    status, terms = noted.status if noted else "", link.rule.terms
+    wanted = link.rule.wants(source.seen.modified) and matches(terms.tags, source.described.tags or {})
+    if not wanted or status == OpenStatus.SKIPPED.value:
         return AtTarget(link, Standing.SKIPPED, there, noted)
     return AtTarget(link, Standing.FAILED if status == OpenStatus.FAILED.value else Standing.PENDING, there, noted)
+
+
+def _is_equal(link: Link, source: _Looked, there: _Looked, uri: str) -> bool:
+    """Whether it is there as the source has it, with all that travels."""
+    later = is_later(there.seen.modified, source.seen.modified)
+    alike = by_heads(source.seen.info, there.seen.info, uri, replication_jobs.proof_key(), later=later)
+    if alike is not Alike.EQUAL:
+        return False
+    return not (link.rule.terms.all and differences(source.described, there.described, clock.now()))

@@ -15,6 +15,8 @@ from core.mirroring.states import State
 from core.replicating.explain import LinkFacts, ScanFacts, Told, tell_link, tell_rule
 from core.replicating.reasons import reason_words
 from core.replicating.states import OpenStatus
+from core.replicating.travel_words import travel_words
+from core.text.phrases import Phrase
 from jobs.models import Duty
 from replication.models import Link, OpenCount, Rule, Touched
 from replication.transitions.duties import SCAN
@@ -139,6 +141,11 @@ class RuleReading:
     def overflowed(self) -> bool:
         """Whether more lacks than is counted."""
         return any(link.facts.more for link in self.links)
+
+    @property
+    def travels(self) -> Phrase:
+        """What goes with the bytes of its objects, in words."""
+        return travel_words(self.rule.terms, self.rule.sweep_heads_per_second)
 
     @property
     def moving(self) -> bool:

@@ -32,12 +32,19 @@ Moved = Mapping[tuple[str, str], tuple[int, int]]
 
 class Lack(NamedTuple):
     """An object of the source that its target lacks, or has otherwise. `absent`: the target had nothing there when it
-    was looked at, and nothing of ours can have been on its way there."""
+    was looked at, and nothing of ours can have been on its way there. `described`: names how the source describes it;
+    "": nobody looked."""
 
     key: bytes
     size: int
     etag: str
     absent: bool = False
+    described: str = ""
+
+    def is_of(self, row: OpenObject) -> bool:
+        """Whether a row says the same of the source's object, as far as both know."""
+        same = (row.size, row.etag) == (self.size, self.etag)
+        return same and self.described in ("", row.described)
 
 
 class _Tally:
@@ -92,20 +99,10 @@ def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
     room = max(0, MOST_OPEN - open_number(link.pk)) if new else 0
     for lack in new[:room]:
         tally.add(PENDING, "", lack.size)
-    made = [
-        OpenObject(
-            link_id=link.pk,
-            key=lack.key,
-            size=lack.size,
-            etag=lack.etag,
-            absent=lack.absent,
-            since=now,
-            next_try=now,
-        )
-        for lack in new[:room]
-    ]
+    made = [OpenObject(link_id=link.pk, since=now, next_try=now, **lack._asdict()) for lack in new[:room]]
     OpenObject.objects.bulk_create(made, batch_size=ROWS_AT_ONCE)
-    fields = ["size", "etag", "absent", "since", "next_try", "attempts", "status", "code", "detail", "version"]
+    fields = ["size", "etag", "described", "absent", "since", "next_try", "attempts", "status", "code", "detail"]
+    fields.append("version")
     OpenObject.objects.bulk_update(changed, fields, batch_size=100)
     tally.save(link.pk)
     _keep_oldest(link)
@@ -143,12 +140,13 @@ def all_noted(rule_id: int) -> None:
 
 def _renew(row: OpenObject, lack: Lack, now: datetime, tally: _Tally) -> bool:
     timely = row.since <= now and row.next_try <= now + LONGEST_WAIT
-    if timely and (row.size, row.etag) == (lack.size, lack.etag):
+    if timely and lack.is_of(row):
         return False
     row.since = min(row.since, now)
     tally.take(row.status, row.code, row.size)
     tally.add(PENDING, "", lack.size)
-    row.size, row.etag, row.next_try, row.attempts, row.absent = lack.size, lack.etag, now, 0, False
+    row.size, row.etag, row.described, row.absent = lack.size, lack.etag, lack.described, False
+    row.next_try, row.attempts = now, 0
     row.status, row.code, row.detail, row.version = PENDING, "", "", ""
     return True
 
@@ -162,12 +160,18 @@ def _keep_oldest(link: Link) -> None:
 
 
 class Tried(NamedTuple):
-    """A row as it was claimed, and what it shall be: None, it goes. `etag`: of what was copied, or found equal."""
+    """A row as it was claimed, and what it shall be: None, it goes. `etag`: of what was copied, or found equal, and
+    `described` how; "": nobody looked."""
 
     pk: int
-    claimed: tuple[int, str]
+    claimed: tuple[int, str, str]
     etag: str
     becomes: Mapping[str, Any] | None
+    described: str = ""
+
+    def is_of(self, row: OpenObject) -> bool:
+        """Whether what was brought is what a row asks for by now."""
+        return row.etag == self.etag and row.described in ("", self.described)
 
 
 def settle(link: Link, tried: Sequence[Tried]) -> int:
@@ -180,8 +184,8 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
     for some in chunks(list(by_pk), ROWS_AT_ONCE):
         for row in OpenObject.objects.filter(link=link.pk, pk__in=some):
             one = by_pk[row.pk]
-            same = (row.size, row.etag) == one.claimed
-            if one.becomes is None and (same or row.etag == one.etag):
+            same = (row.size, row.etag, row.described) == one.claimed
+            if one.becomes is None and (same or one.is_of(row)):
                 going.append(row.pk)
                 tally.take(row.status, row.code, row.size)
             elif one.becomes is not None and same:

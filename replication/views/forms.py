@@ -11,16 +11,21 @@ from core import labels
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.rpo import in_words
 from core.replicating.states import Versions
-from core.replicating.wishes import MOST_TARGETS, SCAN_EVERY, RuleWish, TargetWish
+from core.replicating.travels import Metadata, check_tags
+from core.replicating.wishes import MOST_SWEEP_HEADS, MOST_TARGETS, SCAN_EVERY, RuleWish, TargetWish
 from deployment import config
 from deployment.wiring import region_settings
 from replication.api.serializers import LONGEST_NAME, LONGEST_URI
 from replication.models import Rule
+from replication.services.rules import TRAVELLING
 
 INTERVALS = (60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400)
 ADD = "add"
 """The button that asks for another target."""
 LONGEST_LABELS = 4000
+LONGEST_TAGS = 5000
+PLAIN = ("existing", "new", "scan_every", "metadata", "storage_class", "sweep_heads_per_second")
+"""Settings that a form has as the service takes them."""
 
 
 def _choices(now: int = SCAN_EVERY) -> list[tuple[int, str]]:
@@ -44,6 +49,36 @@ class SettingsForm(forms.Form):
         coerce=int,
         help_text="How often both places are listed and compared. Keys that the store's events name don't wait.",
     )
+    metadata = forms.ChoiceField(
+        label="What travels",
+        required=False,
+        choices=[
+            (Metadata.ALL.value, "Content, headers, tags and locks, and changes of them"),
+            (Metadata.CONTENT.value, "Content, with the headers of the first copy"),
+        ],
+        initial=Metadata.ALL.value,
+        help_text="Locks are retention and legal holds: the target's bucket needs Object Lock for them.",
+    )
+    tags = forms.CharField(
+        label="Only objects with these tags",
+        required=False,
+        max_length=LONGEST_TAGS,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="One in a line, like team=sales. An object is copied if it has all of them.",
+    )
+    storage_class = forms.CharField(
+        label="Storage class of copies",
+        required=False,
+        max_length=64,
+        help_text="Empty: the store's default; same: the source's; or a name like STANDARD_IA.",
+    )
+    sweep_heads_per_second = forms.IntegerField(
+        label="Objects a second to ask for changed metadata",
+        required=False,
+        min_value=0,
+        max_value=MOST_SWEEP_HEADS,
+        help_text="Listings don't show changes of headers, tags and locks. 0: only what events tell is looked at.",
+    )
     labels = forms.CharField(
         label="Labels",
         max_length=LONGEST_LABELS,
@@ -63,8 +98,9 @@ class SettingsForm(forms.Form):
     @classmethod
     def of(cls, rule: Rule) -> SettingsForm:
         """The form with what is set."""
-        initial = {name: getattr(rule, name) for name in ("existing", "new", "scan_every")}
-        return cls(initial=initial | {"labels": " ".join(rule.label_words)})
+        initial = {name: getattr(rule, name) for name in PLAIN}
+        tags = "\n".join(f"{key}={value}" for key, value in sorted(rule.tags.items()))
+        return cls(initial=initial | {"labels": " ".join(rule.label_words), "tags": tags})
 
     def clean_labels(self) -> dict[str, str]:
         """As a mapping."""
@@ -73,10 +109,29 @@ class SettingsForm(forms.Form):
         except Invalid as error:
             raise forms.ValidationError(str(error)) from error
 
+    def clean_tags(self) -> dict[str, str]:
+        """As a mapping."""
+        try:
+            return check_tags(tags_in(self.cleaned_data["tags"]))
+        except Invalid as error:
+            raise forms.ValidationError(str(error)) from error
+
+    def clean_sweep_heads_per_second(self) -> int:
+        """Empty: none."""
+        return self.cleaned_data["sweep_heads_per_second"] or 0
+
     @property
     def changes(self) -> dict[str, Any]:
         """What the service takes. Of a form that is valid."""
-        return {name: self.cleaned_data[name] for name in ("existing", "new", "scan_every", "labels")}
+        changes = {name: self.cleaned_data[name] for name in (*PLAIN, "labels", "tags")}
+        absent = {name for name in TRAVELLING if name not in self.data}
+        return {name: value for name, value in changes.items() if name not in absent}
+
+    def clean_metadata(self) -> str:
+        """One of two."""
+        if not self.cleaned_data["metadata"] and "metadata" in self.data:
+            raise forms.ValidationError("Choose one")
+        return str(self.cleaned_data["metadata"])
 
     def refuse(self, error: LakeMirrorError) -> None:
         """Say why a service did not accept it, beside the field that it names."""
@@ -106,7 +161,7 @@ class RuleForm(SettingsForm):
         help_text="All of them need buckets with versioning on both sides. It can't be changed later.",
     )
 
-    field_order = ("name", "region", "uri", "versions", "existing", "new", "scan_every", "labels")
+    field_order = ("name", "region", "uri", "versions", *PLAIN, "labels", "tags")
 
     def __init__(self, *args: Any, number: int = 1, **more: Any) -> None:
         self.number = number
@@ -131,6 +186,7 @@ class RuleForm(SettingsForm):
     def fresh(cls) -> RuleForm:
         """The empty form."""
         initial = {"region": config.current().region, "existing": True, "new": True, "scan_every": SCAN_EVERY}
+        initial |= {"metadata": Metadata.ALL.value, "sweep_heads_per_second": 0}
         others = [region for region in region_settings.names() if region != config.current().region]
         return cls(initial=initial | {"target_0_region": (others or [config.current().region])[0]})
 
@@ -164,7 +220,11 @@ class RuleForm(SettingsForm):
             existing=bool(self["existing"].value()),
             new=bool(self["new"].value()),
             versions=values["versions"] or Versions.LATEST.value,
-            scan_every=int(every) if every.isascii() and every.isdigit() and len(every) < 9 else SCAN_EVERY,
+            scan_every=_number(every, SCAN_EVERY),
+            tags=tags_in(values["tags"]),
+            metadata=values["metadata"],
+            storage_class=values["storage_class"],
+            sweep_heads_per_second=_number(values["sweep_heads_per_second"], 0),
         )
 
     def _own(self, field: str) -> str:
@@ -189,6 +249,17 @@ class RuleForm(SettingsForm):
             versions=given["versions"] or Versions.LATEST.value,
             **self.changes,
         )
+
+
+def tags_in(typed: str) -> dict[str, str]:
+    """Tags, one in a line; a line without a value is a tag without one."""
+    lines = [line.strip() for line in typed.splitlines() if line.strip()]
+    return {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
+
+
+def _number(typed: str, otherwise: int) -> int:
+    """What was typed, if it is a number."""
+    return int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 9 else otherwise
 
 
 def targets_in(data: Mapping[str, str]) -> int:

@@ -24,7 +24,18 @@ def api_call(request: HttpRequest, wish: RuleWish) -> str:
     body |= {} if wish.existing else {"existing": False}
     body |= {} if wish.new else {"new": False}
     body |= {} if wish.scan_every == SCAN_EVERY else {"scan_every": wish.scan_every}
+    body |= {name: value for name, value, usual in _travelling(wish) if value != usual}
     return curl("POST", request.build_absolute_uri(reverse("api-rules")), json.dumps(body, ensure_ascii=False))
+
+
+def _travelling(wish: RuleWish) -> list[tuple[str, Any, Any]]:
+    """What goes with the bytes: a field, what was typed, and what it is unless told."""
+    return [
+        ("tags", dict(wish.tags), {}),
+        ("metadata", wish.metadata or wish.usual_metadata, wish.usual_metadata),
+        ("storage_class", wish.storage_class, ""),
+        ("sweep_heads_per_second", wish.sweep_heads_per_second, 0),
+    ]
 
 
 def create_command(request: HttpRequest, wish: RuleWish) -> str:
@@ -36,6 +47,10 @@ def create_command(request: HttpRequest, wish: RuleWish) -> str:
     words += [] if wish.existing else ["--no-existing"]
     words += [] if wish.new else ["--no-new"]
     words += [] if wish.scan_every == SCAN_EVERY else ["--scan-every", f"{wish.scan_every // 60}m"]
+    for key, value in wish.tags.items():
+        words += ["--tag", f"{key}={value}"]
+    options = ((f"--{name.replace('_', '-')}", value, usual) for name, value, usual in _travelling(wish)[1:])
+    words += [word for option, value, usual in options if value != usual for word in (option, str(value))]
     return rule_command(request, "create", wish.name or "NAME", *words)
 
 

@@ -88,15 +88,15 @@ def heads(s3: Any, bucket: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def in_parts(s3: Any, key: str, *sizes: int) -> None:
+def in_parts(s3: Any, key: str, *sizes: int, bucket: str = "src") -> None:
     """An object of the source in parts of these sizes."""
-    upload = s3.create_multipart_upload(Bucket="src", Key=key, ContentType="video/x")["UploadId"]
+    upload = s3.create_multipart_upload(Bucket=bucket, Key=key, ContentType="video/x")["UploadId"]
     parts = []
     for number, size in enumerate(sizes, 1):
         body = bytes([number]) * size
-        part = s3.upload_part(Bucket="src", Key=key, UploadId=upload, PartNumber=number, Body=body)
+        part = s3.upload_part(Bucket=bucket, Key=key, UploadId=upload, PartNumber=number, Body=body)
         parts.append({"ETag": part["ETag"], "PartNumber": number})
-    s3.complete_multipart_upload(Bucket="src", Key=key, UploadId=upload, MultipartUpload={"Parts": parts})
+    s3.complete_multipart_upload(Bucket=bucket, Key=key, UploadId=upload, MultipartUpload={"Parts": parts})
 
 
 def test_objects_arrive_with_their_parts_and_headers(r: World, s3: Any, server: Server) -> None:
