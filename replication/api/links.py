@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.replicating.states import Code, OpenStatus
-from db.chunks import rows_in_chunks
+from db import clock
 from replication.api.rules import permitted, readable, rule_answer
 from replication.api.serializers import (
     LinkLimits,
@@ -22,15 +22,16 @@ from replication.api.serializers import (
     checked,
     open_json,
 )
-from replication.queries.open_objects import open_objects
+from replication.queries.open_objects import OpenPages
 from replication.services import links
 from replication.services.links import find_link
 from replication.services.rules import OPERATE, find_rule
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers, etag
-from web.paging import PAGE, by_number, one_of
+from web.paging import PAGE, one_of, page_of, pagination
 from web.pauses import PauseTerms, stated_in
 from web.schemas import page_answer
+from web.serializers import rfc3339
 
 STATUSES = [status.value for status in OpenStatus]
 CODES = [code.value for code in Code if code.value]
@@ -112,9 +113,9 @@ class LinkOpen(TableView):
     )
     def get(self, request: Request, rule: str, number: int) -> HttpResponseBase:
         """A page of objects that are not at this target as they are at the source, those that were noted first before
-        the others; or all of them, as CSV. Needs fs:ReadReplicationRule on the rule."""
+        the others, or by their keys below a prefix; or all, as CSV. Needs fs:ReadReplicationRule on the rule."""
         link = find_link(readable(request, rule), number)
-        rows = open_objects(
+        pages = OpenPages(
             link,
             status=one_of(request, "status", STATUSES),
             code=one_of(request, "code", CODES),
@@ -122,5 +123,8 @@ class LinkOpen(TableView):
         )
         if wants_csv(request):
             columns = tuple(OpenObjectAnswer().fields)
-            return csv_answer(f"{rule}-{number}-open", columns, map(open_json, rows_in_chunks(rows)))
-        return Response(by_number(request, rows, open_json, "pk", newest=False))
+            return csv_answer(f"{rule}-{number}-open", columns, map(open_json, pages.each()))
+        amount, after = page_of(request)
+        rows, next_offset = pages.page(after, amount)
+        answer = {"pagination": pagination(len(rows), next_offset), "as_of": rfc3339(clock.now())}
+        return Response(answer | {"results": [open_json(row) for row in rows]})

@@ -76,7 +76,8 @@ def note_standing(link: Link, before: Standing, standing: Standing, now: datetim
         return
     Link.objects.filter(pk=link.pk).update(**columns_of(standing))
     if standing.state is Health.BLOCKED and before.state is not Health.BLOCKED:
-        ledger.retry(link, Q(status=OpenStatus.FAILED.value, code=str(standing.code)), now)
+        refused = Q(status=OpenStatus.FAILED.value, code=str(standing.code))
+        ledger.retry(link, refused, now, counted=refused)
     if standing.state is Health.UP and before.state is not Health.UP:
         ledger.due_now(link, now)
         if shards.look_at_dirty_ones(link.rule_id, now):

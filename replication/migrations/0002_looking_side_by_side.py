@@ -13,21 +13,21 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='link',
             name='asks_up_to',
-            field=models.BigIntegerField(default=0, help_text='open objects up to this id may have been written by a worker that was lost: look before writing'),
+            field=models.BigIntegerField(db_default=0, default=0, help_text='open objects up to this id may have been written by a worker that was lost: look before writing'),
         ),
         migrations.AddField(
             model_name='openobject',
             name='absent',
-            field=models.BooleanField(default=False, help_text='the target had nothing there when this was noted, and nobody has tried it since'),
+            field=models.BooleanField(db_default=False, default=False, help_text='the target had nothing there when this was noted, and nobody has tried it since'),
         ),
         migrations.AddField(
             model_name='rule',
             name='spread',
-            field=models.BooleanField(default=False, help_text='the look at hand takes its time: a part of the stretches every scan_every'),
+            field=models.BooleanField(db_default=False, default=False, help_text='the look at hand takes its time: a part of the stretches every scan_every'),
         ),
         migrations.AddField(
             model_name='shard',
             name='marks',
-            field=models.JSONField(default=list, help_text='keys in order, some thousands apart, as it was looked through last: read side by side'),
+            field=models.JSONField(db_default=[], default=list, help_text='keys in order, some thousands apart, as it was looked through last: read side by side'),
         ),
     ]

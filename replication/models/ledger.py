@@ -29,7 +29,9 @@ class Shard(models.Model):
     bytes_last = models.BigIntegerField(default=0)
     missed = models.BooleanField(default=False, help_text="the look that goes on could not note all that lacks")
     marks = models.JSONField(
-        default=list, help_text="keys in order, some thousands apart, as it was looked through last: read side by side"
+        default=list,
+        db_default=[],
+        help_text="keys in order, some thousands apart, as it was looked through last: read side by side",
     )
     began_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True, help_text="when a look came to its end; null: not since all began")
@@ -62,7 +64,7 @@ class OpenObject(models.Model):
         FAILED = OpenStatus.FAILED.value
         SKIPPED = OpenStatus.SKIPPED.value
 
-    link = models.ForeignKey(Link, models.CASCADE, related_name="open_objects")
+    link = models.ForeignKey(Link, models.CASCADE, related_name="open_objects", db_index=False)
     key = models.BinaryField()
     size = models.BigIntegerField(help_text="at the source, as it was seen last")
     etag = ExactTextField(blank=True, help_text="the same; where all versions are copied, what names the chain")
@@ -70,7 +72,9 @@ class OpenObject(models.Model):
         max_length=32, blank=True, default="", db_default="", help_text="names its description; empty: not known"
     )
     absent = models.BooleanField(
-        default=False, help_text="the target had nothing there when this was noted, and nobody has tried it since"
+        default=False,
+        db_default=False,
+        help_text="the target had nothing there when this was noted, and nobody has tried it since",
     )
     since = models.DateTimeField(help_text="when it was first seen to lack")
     next_try = models.DateTimeField()
@@ -87,8 +91,11 @@ class OpenObject(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["link", "key"], name="replication_open_once")]
         indexes = [
-            models.Index(fields=["link", "next_try"], name="replication_open_due"),
+            models.Index(fields=["link", "next_try", "id"], name="replication_open_turn"),
             models.Index(fields=["link", "status", "since"], name="replication_open_oldest"),
+            models.Index(fields=["link", "id"], name="replication_open_noted"),
+            models.Index(fields=["link", "status", "id"], name="replication_open_status"),
+            models.Index(fields=["link", "code", "id"], name="replication_open_code"),
         ]
 
     @property

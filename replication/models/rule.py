@@ -60,7 +60,9 @@ class Rule(Pausable, Labelled):
     cycle = models.BigIntegerField(default=0, help_text="how many looks through the whole place have come to an end")
     cycle_began_at = models.DateTimeField(null=True, help_text="of the look at hand; null: none goes on")
     spread = models.BooleanField(
-        default=False, help_text="the look at hand takes its time: a part of the stretches every scan_every"
+        default=False,
+        db_default=False,
+        help_text="the look at hand takes its time: a part of the stretches every scan_every",
     )
     cycle_objects = models.BigIntegerField(default=0, help_text="at the source, seen by the look at hand so far")
     cycle_bytes = models.BigIntegerField(default=0)
@@ -151,6 +153,7 @@ class Link(Pausable):
     writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
     asks_up_to = models.BigIntegerField(
         default=0,
+        db_default=0,
         help_text="open objects up to this id may have been written by a worker that was lost: look before writing",
     )
 

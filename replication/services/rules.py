@@ -258,13 +258,13 @@ def retry_open(link_id: int, ids: Collection[int] | None, code: str) -> int:
     """Have open objects of a link tried at once: these, those with a code, or all. Gives how many. Inside of a
     transaction. Raises Invalid for what can be no code."""
     require_text({"code": code})
-    which = Q() if ids is None else Q(pk__in=ids)
-    which &= Q(code=code) if code else Q()
+    of_code = Q(code=code) if code else Q()
+    which, counted = (of_code, of_code) if ids is None else (of_code & Q(pk__in=ids), None)
     link = ledger.hold(link_id)
     if link is None:
         return 0
     duties.wake_links([link.pk])
-    return ledger.retry(link, which, clock.now())
+    return ledger.retry(link, which, clock.now(), counted=counted)
 
 
 def retry_recorded(number: int, ids: Collection[int] | None, code: str) -> dict[str, Any]:

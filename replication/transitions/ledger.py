@@ -47,7 +47,7 @@ class Lack(NamedTuple):
         return same and self.described in ("", row.described)
 
 
-class _Tally:
+class Tally:
     """Changes of counts, gathered."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
     So is what waits longer than anything does, or was noted later than now: the clock was ahead then.
     """
     known = _known(link, lacks)
-    tally = _Tally()
+    tally = Tally()
     changed = [row for lack in lacks if (row := known.get(lack.key)) is not None and _renew(row, lack, now, tally)]
     new = list({lack.key: lack for lack in lacks if lack.key not in known}.values())
     room = max(0, MOST_OPEN - open_number(link.pk)) if new else 0
@@ -138,7 +138,7 @@ def all_noted(rule_id: int) -> None:
         Link.objects.filter(rule=rule_id, overflowed=True).update(overflowed=False)
 
 
-def _renew(row: OpenObject, lack: Lack, now: datetime, tally: _Tally) -> bool:
+def _renew(row: OpenObject, lack: Lack, now: datetime, tally: Tally) -> bool:
     timely = row.since <= now and row.next_try <= now + LONGEST_WAIT
     if timely and lack.is_of(row):
         return False
@@ -179,7 +179,7 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
 
     One that was noted anew meanwhile, for the source has another object by now, stays as it was noted.
     """
-    tally, going, changed = _Tally(), list[int](), list[OpenObject]()
+    tally, going, changed = Tally(), list[int](), list[OpenObject]()
     by_pk = {one.pk: one for one in tried}
     for some in chunks(list(by_pk), ROWS_AT_ONCE):
         for row in OpenObject.objects.filter(link=link.pk, pk__in=some):
@@ -204,19 +204,35 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
     return len(going)
 
 
-def retry(link: Link, which: Q, now: datetime) -> int:
+def retry(link: Link, which: Q, now: datetime, *, counted: Q | None = None) -> int:
     """Have these rows tried at once, as if they never had been; gives how many. Inside of a transaction that holds the
-    link. However many there are, each kind of them is one statement."""
+    link. `counted`: the counts of just these rows, where they are all of some kinds; else they are counted.
+
+    However many there are it is one statement. Rows that are so already stay as they are: each index that a row is
+    written into again costs as much as the row.
+    """
     rows = OpenObject.objects.filter(which, link=link.pk)
-    kinds = rows.order_by().values("status", "code").annotate(n=Count("pk"), b=Sum("size"))
-    found, tally = list(kinds), _Tally()
-    for kind in found:
-        tally.take(kind["status"], kind["code"], kind["b"], kind["n"])
-        tally.add(PENDING, "", kind["b"], kind["n"])
-    rows.update(status=PENDING, code="", detail="", version="", attempts=0, next_try=now)
+    tally, number = Tally(), 0
+    for status, code, some, size in _kinds(link, rows, counted):
+        tally.take(status, code, size, some)
+        tally.add(PENDING, "", size, some)
+        number += some
+    if not number:
+        return 0
+    plain = {"status": PENDING, "code": "", "detail": "", "version": "", "attempts": 0}
+    rows.exclude(next_try__lte=now, **plain).update(next_try=now, **plain)
     tally.save(link.pk)
     _keep_oldest(link)
-    return sum(kind["n"] for kind in found)
+    return number
+
+
+def _kinds(link: Link, rows: Any, counted: Q | None) -> list[tuple[str, str, int, int]]:
+    """Status, code, number and bytes of rows."""
+    if counted is not None:
+        counts = OpenCount.objects.filter(counted, link=link.pk, number__gt=0)
+        return list(counts.values_list("status", "code", "number", "bytes"))
+    kinds = rows.order_by().values("status", "code").annotate(n=Count("pk"), b=Sum("size"))
+    return list(kinds.values_list("status", "code", "n", "b"))
 
 
 def due_now(link: Link, now: datetime) -> None:

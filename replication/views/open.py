@@ -16,13 +16,13 @@ from core.replicating.reasons import reason_words
 from core.replicating.states import Code, OpenStatus
 from db import clock
 from replication.models import OpenObject, Rule
-from replication.queries.open_objects import open_objects
+from replication.queries.open_objects import OpenPages
 from replication.services import links
 from replication.services.links import find_link
 from replication.services.rules import MOST_ITEMS
 from replication.status.rules import rule_reading
 from replication.views.rule import SECTION, find_visible, may, told_retry
-from web.pages import answered, page_of_rows, whole_or_part, with_query
+from web.pages import ROWS, Rows, answered, whole_or_part, with_query
 from web.paging import number_of
 
 STATUSES = {OpenStatus.PENDING.value: "To copy", OpenStatus.FAILED.value: "Failed", OpenStatus.SKIPPED.value: "Skipped"}
@@ -41,7 +41,7 @@ def rule_open(request: HttpRequest, rule: str) -> HttpResponse:
         "code": _one_of(request, "code", CODES),
         "prefix": request.GET.get("prefix", "")[:1024],
     }
-    page = page_of_rows(request, open_objects(link, **chosen), "pk", newest=False)
+    page = _page(request, OpenPages(link, **chosen))
     csv = reverse("api-link-open", args=[found.name, link.number])
     context = SECTION | {
         "rule": found,
@@ -75,6 +75,12 @@ def rule_open_retry(request: HttpRequest, rule: str) -> HttpResponse:
     elif which != "all":
         raise Invalid("choose which ones: those selected, those with a reason, or all", field="which")
     return answered(request, verb, told_retry, _back(found))
+
+
+def _page(request: HttpRequest, pages: OpenPages) -> Rows:
+    after = request.GET.get("after", "")
+    rows, following = pages.page(after, ROWS)
+    return Rows(rows, with_query(request, after=following) if following else "", not after)
 
 
 def _back(rule: Rule) -> str:
