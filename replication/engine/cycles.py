@@ -71,6 +71,8 @@ def end(rule: Rule, lease: Lease) -> bool:
             full_objects=sums["objects"] or 0,
             full_bytes=sums["bytes"] or 0,
         )
+        if shards.are_many(rule.pk):
+            shards.rest(rule.pk, rule.cycle_began_at + timedelta(seconds=rule.scan_every * shards.PARTS))
     return True
 
 

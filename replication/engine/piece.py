@@ -47,9 +47,6 @@ class Piece:
     _spans: Iterator[Span] = field(default_factory=lambda: iter(()))
     _unmarked: int = 0
 
-    def __post_init__(self) -> None:
-        self._large = shards.are_many(self.rule.pk)
-
     @property
     def over(self) -> bool:
         """Is the time up?"""
@@ -177,7 +174,8 @@ class Piece:
         cycle = self.rule.cycle_began_at
         assert shard.began_at is not None
         again = cycle is not None and shard.began_at < cycle
-        wait = every * shards.PARTS if self._large else every
+        large = shards.are_many(self.rule.pk)
+        wait = every * shards.PARTS if large else every
         shards.ended(
             shard,
             objects=shard.objects_seen,
@@ -187,7 +185,7 @@ class Piece:
             due_at=now if again else now + wait,
             marks=shard.marks,
         )
-        if self._large:
+        if large:
             shards.hasten_dirty(self.rule.pk, now + every)
             ledger.all_noted(self.rule.pk)
 

@@ -79,6 +79,11 @@ def look_at_all_by_turns(rule_id: int, now: datetime, every: timedelta) -> None:
             Shard.objects.filter(pk__in=some).update(due_at=now + part * every)
 
 
+def rest(rule_id: int, until: datetime) -> None:
+    """Stretches where nothing is known to lack are not looked through again before the next look through all."""
+    Shard.objects.filter(rule=rule_id, dirty=False, due_at__lt=until).update(due_at=until)
+
+
 def join(rule_id: int) -> int:
     """Join stretches of few keys with the next one, none of which is being looked through; gives how many went. Inside
     of a transaction."""
