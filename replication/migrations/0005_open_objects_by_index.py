@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('replication', '0003_versions'),
+        ('replication', '0004_what_travels'),
     ]
 
     operations = [
