@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zlib import crc32
 
+from adapters.places.describer import Describer
+from adapters.places.travel_probe import probe_travel
 from adapters.s3.fast_store import ListedPage
 from adapters.s3.write_probe import TRIED, Probed
 from core.bringing import Side, Unbrought
@@ -326,6 +328,26 @@ class EmptyRulePlace:
 
     def head(self, key: str) -> None:
         return None
+
+
+class Undescribed:
+    """What asks an empty place of its objects: its bucket has no locks."""
+
+    def __init__(self, place: object) -> None:
+        self.place = place
+
+    def has_locks(self) -> bool:
+        return False
+
+
+def described_or_empty(place: Any) -> Any:
+    """What asks a place of its objects; an empty one has none."""
+    return Undescribed(place) if isinstance(place, EmptyRulePlace) else Describer(place)
+
+
+def carried_or_taken(place: Any, **wanted: Any) -> Any:
+    """A probe of what goes with bytes; an empty place refuses nothing."""
+    return {} if isinstance(place, EmptyRulePlace) else probe_travel(place, **wanted)
 
 
 def takes_everything(store: object, place: str, *, seconds: float) -> Probed:

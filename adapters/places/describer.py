@@ -20,7 +20,7 @@ from core.bringing import LARGEST_PART, parts_of
 from core.errors import Invalid, NotFound, RemoteFailure
 from core.exporting.deadline import Deadline
 from core.mirroring.content_proof import UPLOAD_MARKS
-from core.replicating.travels import LOCK_HOLD, LOCK_MODE, TAGGING, Lock, Tags, tagging, timestamp
+from core.travelling.describing import LOCK_HOLD, LOCK_MODE, TAGGING, Lock, Tags, tagging, timestamp
 from core.types import ObjectInfo
 
 COPY_AT_ONCE = 5 << 30

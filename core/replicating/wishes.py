@@ -11,7 +11,7 @@ from core.errors import Invalid
 from core.exporting.destinations import check_place
 from core.installations.places import inside
 from core.replicating.states import Versions
-from core.replicating.travels import Metadata, Terms, check_metadata, check_storage_class, check_tags
+from core.travelling.describing import Metadata, Terms, check_metadata, check_storage_class, check_tags
 
 MOST_TARGETS = 8
 RESERVED = frozenset({"new", "preflight", "estimate", "dry-run"})
@@ -50,7 +50,7 @@ class RuleWish:
     """A rule as it is asked for. `existing`: objects older than it; `new`: those that come after it. `overwrite`: its
     targets may hold objects already, and those that differ from the source's may be replaced. `versions`: `latest` or
     `all`, versions and delete markers too. `tags`: all of which an object has to have; `metadata`: a name of Metadata;
-    "": all, unless all versions are copied, of which content travels."""
+    "": all, unless all versions are copied, of which content describing."""
 
     name: str
     region: str

@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from core.errors import Invalid
-from core.replicating.travels import check_tags
+from core.travelling.describing import check_tags
 
 
 class Text(serializers.CharField):

@@ -11,7 +11,6 @@ from core.errors import Invalid
 from core.replicating.explain import STATES
 from core.replicating.reasons import reason_words
 from core.replicating.states import Health, OpenStatus, Versions
-from core.replicating.travels import Metadata
 from core.replicating.wishes import (
     BOUNDS,
     LONGEST_SCAN,
@@ -23,6 +22,7 @@ from core.replicating.wishes import (
     RuleWish,
     TargetWish,
 )
+from core.travelling.describing import Metadata
 from replication.api.fields import Tags, Text, WholeNumber
 from replication.models import OpenObject
 from replication.services.rules import MOST_ITEMS

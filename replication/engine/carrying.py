@@ -15,10 +15,10 @@ from typing import Any, Protocol
 from adapters.s3.originals import Original
 from core.bringing import Side, Unbrought
 from core.errors import Archived, Conflict, Denied, Invalid, LakeMirrorError, NoBucket, NotFound, RemoteFailure
-from core.replicating import travels
 from core.replicating.outcomes import Judged, Kind, Outcome
 from core.replicating.states import Code
-from core.replicating.travels import NO_LOCK, Description, Lock, LockStep, Tags, Terms
+from core.travelling import describing
+from core.travelling.describing import NO_LOCK, Description, Lock, LockStep, Tags, Terms
 from core.types import ObjectInfo
 from db import clock
 from deployment.wiring import replication_jobs
@@ -88,14 +88,14 @@ def _at_target(denied: Code = Code.TARGET_DENIED) -> Iterator[None]:
 
 def described(place: Describes, key: str, told: Mapping[str, str]) -> Description:
     """An object with its tags, which are asked for where it has any. Raises what the store answers."""
-    seen = travels.description_of(told)
-    tags = travels.travelling(place.tags(key)) if seen.tag_count else {}
+    seen = describing.description_of(told)
+    tags = describing.travelling(place.tags(key)) if seen.tag_count else {}
     return replace(seen, tags=tags)
 
 
 def differing(own: Description, target: Describes, key: str, there: Seen, now: datetime) -> frozenset[str]:
     """In what a target's object is described otherwise. Raises what the store answers."""
-    return travels.differences(own, described(target, key, there.told), now)
+    return describing.differences(own, described(target, key, there.told), now)
 
 
 # --- carrying ---------------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class Carrying:
         if not self.terms.tags:
             return True
         with _at_source():
-            return travels.matches(self.terms.tags, self.source.tags(key))
+            return describing.matches(self.terms.tags, self.source.tags(key))
 
     def own(self, key: str, told: Mapping[str, str]) -> Description:
         """How the source describes an object, with its tags. Raises Unbrought."""
@@ -144,9 +144,9 @@ class Carrying:
 
     def _describe(self, key: str, own: Description, there: Seen) -> bool:
         """Whether the store could give it other headers, with its tags and its lock, and left it as it was."""
-        kept = {name: value for name, value in there.told.items() if name.startswith(travels.OWN_META)}
-        before = travels.description_of(there.told)
-        theirs = {name: value for name, value in own.headers.items() if not name.startswith(travels.OWN_META)}
+        kept = {name: value for name, value in there.told.items() if name.startswith(describing.OWN_META)}
+        before = describing.description_of(there.told)
+        theirs = {name: value for name, value in own.headers.items() if not name.startswith(describing.OWN_META)}
         headers = {**theirs, **kept, **own.lock.at(self.now()).headers, **self.class_of(own, before.storage_class)}
         with _at_target():
             try:
@@ -160,13 +160,13 @@ class Carrying:
     def class_of(self, own: Description, default: str = "") -> dict[str, str]:
         """The header that says in which storage class a copy is to lie."""
         wanted = self.terms.storage_class
-        name = own.storage_class if wanted == travels.SAME else wanted or default
-        return {travels.STORAGE_CLASS: name} if name else {}
+        name = own.storage_class if wanted == describing.SAME else wanted or default
+        return {describing.STORAGE_CLASS: name} if name else {}
 
     def checked(self, key: str, own: Description, done: Outcome) -> Outcome:
         """What came of a write, once what the target has now says so: its headers, and above all its lock."""
-        found = travels.description_of(self._found(key).told)
-        wanted, kept = travels.compared(own.headers), travels.compared(found.headers)
+        found = describing.description_of(self._found(key).told)
+        wanted, kept = describing.compared(own.headers), describing.compared(found.headers)
         if wanted != kept:
             names = sorted(name for name in wanted.keys() | kept.keys() if wanted.get(name) != kept.get(name))
             text = f"the target's store does not keep these headers as the source has them: {', '.join(names)}"
@@ -177,19 +177,19 @@ class Carrying:
         """With the lock put right, if it is not the source's."""
         for _ in range(TRIES_OF_LOCK):
             there = there.at(self.now())
-            if travels.same_lock(own, there):
+            if describing.same_lock(own, there):
                 return done
             if (refused := self._lock(key, own, there)) is not None:
                 return replace(done, kind=Kind.SKIPPED, code=Code.LOCKED, message=refused)
-            there = travels.description_of(self._found(key).told).lock
-        if travels.same_lock(own, there.at(self.now())):
+            there = describing.description_of(self._found(key).told).lock
+        if describing.same_lock(own, there.at(self.now())):
             return done
         text = f"the source has {_told(own)}, the target {_told(there)}, although it was set there"
         return replace(done, kind=Kind.FAILED, code=Code.LOCK_LOST, message=text)
 
     def _lock(self, key: str, own: Lock, there: Lock) -> str | None:
         """Sets what differs; or gives why nobody may. Raises Unbrought."""
-        step = travels.retention_step(own, there)
+        step = describing.retention_step(own, there)
         refused = f"the target keeps it with {_told(there)}, the source with {_told(own)}"
         if step is LockStep.FORBIDDEN:
             return refused
@@ -201,7 +201,7 @@ class Carrying:
             if step is LockStep.SHORTEN and isinstance(unbrought.error, (Denied, Invalid)):
                 return f"{refused}; to change that the key needs s3:BypassGovernanceRetention"
             raise
-        if travels.hold_differs(own, there):
+        if describing.hold_differs(own, there):
             with self._locking():
                 self.target.set_hold(key, bool(own.hold))
         return None
@@ -256,16 +256,16 @@ class Parcel:
 
     def __call__(self, original: Original) -> Original:
         """The object with the headers that say so. Raises Unbrought."""
-        seen = travels.description_of(original.told)
+        seen = describing.description_of(original.told)
         storage = self.carrying.class_of(seen)
-        self.sent_class = storage.get(travels.STORAGE_CLASS, "")
+        self.sent_class = storage.get(describing.STORAGE_CLASS, "")
         if not self.carrying.terms.all:
             return original.packed(storage) if storage else original
         self.own = own = self.carrying.own(self.key, original.told)
         self.lock = own.lock.at(self.carrying.now())
-        tagging = travels.tagging(own.tags or {})
-        self.tags_follow = len(tagging) > travels.LONGEST_TAGGING
-        apart = {travels.TAGGING: tagging} if tagging and not self.tags_follow else {}
+        tagging = describing.tagging(own.tags or {})
+        self.tags_follow = len(tagging) > describing.LONGEST_TAGGING
+        apart = {describing.TAGGING: tagging} if tagging and not self.tags_follow else {}
         return original.packed({**self.lock.headers, **storage}, apart)
 
     def refused(self, unbrought: Unbrought) -> Unbrought:
@@ -298,5 +298,5 @@ class Parcel:
 
 
 def _told(lock: Lock) -> str:
-    kept = f"retention ({lock.mode}) until {travels.timestamp(lock.until)}" if lock.until else "no retention"
+    kept = f"retention ({lock.mode}) until {describing.timestamp(lock.until)}" if lock.until else "no retention"
     return f"{kept} and a legal hold" if lock.hold else kept

@@ -15,7 +15,7 @@ from core.replicating.comparing import Alike, by_heads, by_listing, is_later
 from core.replicating.eligible import is_copied
 from core.replicating.merging import Listed, Read, Window, windows
 from core.replicating.states import Health
-from core.replicating.travels import Description, description_of, matches
+from core.travelling.describing import Description, description_of, matches
 from db import clock
 from deployment.wiring import replication_jobs
 from replication.engine.carrying import described, differing

@@ -8,7 +8,7 @@ from django.db import models
 
 from core.replicating.eligible import in_time
 from core.replicating.states import Health, Versions
-from core.replicating.travels import Metadata, Terms
+from core.travelling.describing import Metadata, Terms
 from db.fields import ExactTextField
 from db.labels import Labelled
 from db.pauses import Pausable

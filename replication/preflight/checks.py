@@ -23,16 +23,17 @@ from core.replicating import preflight as decide
 from core.replicating import wishes
 from core.replicating.merging import Listing
 from core.replicating.wishes import RuleWish
+from core.travelling.describing import Terms
 from db import clock
 from deployment import config
 from deployment.wiring import region_settings, replication_jobs
 from installations.probes import Answers, ask
 from mirrors.preflight.checks import Preflight
 from rbac import services as rbac
-from replication.preflight import versions
+from replication.preflight import travelling, versions
 from replication.services import places
 from replication.services.places import Target
-from replication.services.rules import check_unused, rights_to_create
+from replication.services.rules import TRAVELLING, check_unused, rights_to_create
 
 PROBE_SECONDS = 6.0
 NOT_TRIED = NotAsked("nothing is written while you type", hint="Leave the field, or click Check")
@@ -77,6 +78,20 @@ class _Plan:
         quick = replication_jobs.quick_versioned_place_of
         return {side: quick(target.region, target.place.uri) for side, target in self.places.items()}
 
+    @property
+    def terms(self) -> Terms:
+        """What would go with the bytes, as far as that can be said; what is wrong else the service tells."""
+        try:
+            wishes.check_travelling({name: getattr(self.wish, name) for name in TRAVELLING})
+        except LakeMirrorError:
+            return Terms()
+        return self.wish.terms
+
+    @property
+    def readers(self) -> dict[str, PlaceReader]:
+        """What reads each place, by side."""
+        return {side: self.reader(side) for side in self.places}
+
     def reader(self, side: str) -> PlaceReader:
         """What reads a place, for somebody who waits."""
         target = self.places[side]
@@ -89,6 +104,7 @@ def check_plan(*, actor: Any, wish: RuleWish, writing: bool) -> Preflight:
     rbac.require(actor, *rights_to_create(wish))
     plan = _Plan(wish)
     first = {f"{side}-listing": partial(plan.reader(side).listing, "") for side in plan.places}
+    first |= travelling.first_round(plan.terms, plan.readers)
     answers: Answers = ask(first | versions.first_round(plan.versioned))
     apart = _apart(actor, plan)
     answers |= ask(_second_round(plan, answers, apart, writing))
@@ -131,11 +147,14 @@ def _second_round(
     if first is not None:
         reader = plan.reader(decide.SOURCE)
         calls["source-read"] = partial(reader.store.read, reader.uri(first.key), (0, 1))
+        calls |= travelling.second_round(plan.terms, reader, first.key)
     if writing:
         for side, target in plan.targets.items():
             if apart[side] is None:
                 store = plan.reader(side).store
                 calls[f"{side}-probe"] = partial(probe, store, target.place.uri, seconds=PROBE_SECONDS)
+        free = {side: plan.reader(side) for side in plan.targets if apart[side] is None}
+        calls |= travelling.probes(plan.terms, free, answers)
         calls |= versions.second_round(
             {side: plan.places[side] for side in plan.versioned if apart.get(side, 1) is None}
         )
@@ -154,6 +173,7 @@ def _checks(plan: _Plan, answers: Answers, apart: dict[str, LakeMirrorError | No
         listing = answers[f"{decide.SOURCE}-listing"]
         error = read if isinstance(read, LakeMirrorError) else None
         yield decide.check_readable(wish.uri, listing, error)
+        yield from travelling.of_source(plan.terms, wish.uri, answers)
         yield from versions.of_place(decide.SOURCE, plan.versioned, answers)
     for number, target in enumerate(wish.targets, 1):
         side = decide.target_side(number)
@@ -161,9 +181,11 @@ def _checks(plan: _Plan, answers: Answers, apart: dict[str, LakeMirrorError | No
         if side in plan.places:
             yield decide.check_apart(side, target.uri, apart[side])
             yield from _of_rights(side, target.uri, answers.get(f"{side}-probe"), apart[side])
+            untried = NOT_TRIED if apart[side] is None else _UNPLACED
+            if plan.source:
+                yield from travelling.of_target(plan.terms, side, target.uri, answers, untried)
             yield from versions.of_place(side, plan.versioned, answers)
             if wish.all_versions:
-                untried = NOT_TRIED if apart[side] is None else _UNPLACED
                 yield from versions.of_target(side, target.uri, answers, untried, overwrite=wish.overwrite)
             else:
                 yield decide.check_content(side, target.uri, answers[f"{side}-listing"], overwrite=wish.overwrite)

@@ -14,7 +14,7 @@ from core.errors import Invalid, LakeMirrorError, Unreachable
 from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.eligible import LONGEST_KEY, is_copied
 from core.replicating.states import OpenStatus
-from core.replicating.travels import Description, description_of, differences, matches
+from core.travelling.describing import Description, description_of, differences, matches
 from db import clock
 from deployment.wiring import replication_jobs
 from jobs.concurrent_calls import ask_all
@@ -126,7 +126,7 @@ def _at_target(
 
 
 def _is_equal(link: Link, source: _Looked, there: _Looked, uri: str) -> bool:
-    """Whether it is there as the source has it, with all that travels."""
+    """Whether it is there as the source has it, with all that describing."""
     later = is_later(there.seen.modified, source.seen.modified)
     alike = by_heads(source.seen.info, there.seen.info, uri, replication_jobs.proof_key(), later=later)
     if alike is not Alike.EQUAL:

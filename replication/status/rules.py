@@ -15,8 +15,8 @@ from core.mirroring.states import State
 from core.replicating.explain import LinkFacts, ScanFacts, Told, tell_link, tell_rule
 from core.replicating.reasons import reason_words
 from core.replicating.states import OpenStatus
-from core.replicating.travel_words import travel_words
 from core.text.phrases import Phrase
+from core.travelling.words import travel_words
 from jobs.models import Duty
 from replication.models import Link, OpenCount, Rule, Touched
 from replication.transitions.duties import SCAN

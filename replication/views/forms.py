@@ -11,8 +11,8 @@ from core import labels
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.rpo import in_words
 from core.replicating.states import Versions
-from core.replicating.travels import Metadata, check_tags
 from core.replicating.wishes import MOST_SWEEP_HEADS, MOST_TARGETS, SCAN_EVERY, RuleWish, TargetWish
+from core.travelling.describing import Metadata, check_tags
 from deployment import config
 from deployment.wiring import region_settings
 from replication.api.serializers import LONGEST_NAME, LONGEST_URI

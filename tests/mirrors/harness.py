@@ -39,7 +39,9 @@ from tests.fakes import (
     FakeStore,
     Lake,
     SweptStandIn,
+    carried_or_taken,
     check_plainly,
+    described_or_empty,
     replicate,
     takes_everything,
 )
@@ -275,6 +277,8 @@ def empty_places_of_rules() -> Iterator[None]:
     with (
         mock.patch("deployment.wiring.replication_jobs.quick_place_of", EmptyRulePlace),
         mock.patch("replication.preflight.checks.probe", takes_everything),
+        mock.patch("replication.preflight.travelling.probe_travel", carried_or_taken),
+        mock.patch("deployment.wiring.replication_jobs.describer_of", described_or_empty),
     ):
         yield
 

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from adapters.places.describer import Describer
 from adapters.places.reader import PlaceReader
 from adapters.s3.fast_store import FastObjectStore
-from core.replicating.travels import Lock
+from core.travelling.describing import Lock
 from replication.models import Rule
 from replication.transitions import touching
 from tests.mirrors.harness import Deployment

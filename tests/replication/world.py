@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 from unittest import mock
+from urllib.parse import unquote
 
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -17,6 +18,7 @@ from adapters.s3.fast_store import FastObjectStore, ListedPage
 from adapters.s3.store import NO_HEADERS, split_uri
 from adapters.s3.write_probe import probe
 from core.errors import LakeMirrorError, Unreachable
+from core.travelling.describing import TAGGING, tagging
 from db import clock
 from deployment.wiring.replication_jobs import quick_place_of
 from jobs import duties
@@ -24,8 +26,9 @@ from jobs.models import Duty
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties as rule_duties
 from replication.transitions import ledger, shards
-from tests.exports.memory_s3 import Answer, MemoryS3, etag
+from tests.exports.memory_s3 import Answer, etag
 from tests.mirrors.harness import Deployment
+from tests.replication.beside_bytes import BesideBytes
 
 HOME, AWAY, FAR = "us-east-1", "eu-west-1", "ap-southeast-2"
 KINDS = (rule_duties.SCAN, rule_duties.LINK)
@@ -42,7 +45,7 @@ class Asked(Counter[str]):
         return FastObjectStore.asked(self._store, method, url, doing, headers)
 
 
-class Store(MemoryS3):
+class Store(BesideBytes):
     """A store in memory that also answers for its buckets, and tells when objects were written.
 
     `etag_of`: the ETags that it gives; `told`: headers of every answer about an object."""
@@ -70,13 +73,31 @@ class Store(MemoryS3):
         answer = self._get(bucket, key, given, body)
         return Answer(b"", {**self._own(answer, bucket[key]), **self._dated(bucket, key)})
 
+    def _get(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:
+        answer = super()._get(bucket, key, given, body)
+        return Answer(answer.data, {**(answer.headers or {}), **self.beside(self._name(bucket), key)})
+
+    def _copy(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:
+        """With what a copy takes along by itself."""
+        name, _, source = unquote(given["x-amz-copy-source"]).lstrip("/").partition("/")
+        own = dict(given)
+        if own.get("x-amz-metadata-directive") == "COPY" and source in self.buckets.get(name, {}):
+            own |= self.described(name, source)
+        if own.get("x-amz-tagging-directive") != "REPLACE":
+            own[TAGGING] = tagging(self.tags.get((name, source), {}))
+        return super()._copy(bucket, key, own, body)
+
+    def _name(self, bucket: dict[str, bytes]) -> str:
+        return next(name for name, objects in self.buckets.items() if objects is bucket)
+
     def _dated(self, bucket: dict[str, bytes], key: str) -> dict[str, str]:
-        name = next(name for name, objects in self.buckets.items() if objects is bucket)
+        name = self._name(bucket)
         at = self.modified.get((name, key))
         return {"last-modified": format_datetime(at.astimezone(UTC), usegmt=True)} if at else {}
 
     def _write(self, bucket: dict[str, bytes], key: str, data: bytes, given: Mapping[str, str]) -> None:
-        name = next(name for name, objects in self.buckets.items() if objects is bucket)
+        name = self._name(bucket)
+        self.keep(name, key, given)
         self.written.append((name, key, data))
         self.modified[name, key] = clock.now()
         super()._write(bucket, key, data, given)
@@ -112,9 +133,10 @@ class World:
     def far(self) -> Store:
         return self.stores[FAR]
 
-    def put(self, key: str, data: bytes = b"data", bucket: str = "src") -> None:
+    def put(self, key: str, data: bytes = b"data", bucket: str = "src", tags: Mapping[str, str] | None = None) -> None:
         """An object of the source's region, written now."""
         self.home.buckets[bucket][key] = data
+        self.home.keep(bucket, key, {TAGGING: tagging(tags or {})})
         self.home.modified[bucket, key] = clock.now()
 
     def rule(self, *targets: tuple[str, str], name: str = "r", uri: str = "s3://src", **more: Any) -> Rule:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.replicating.travels import SAME, Terms
 from core.text.phrases import Phrase, code, count, say
+from core.travelling.describing import SAME, Terms
 
 
 def travel_words(terms: Terms, sweep_heads_per_second: int) -> Phrase:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from core.errors import Invalid
-from core.replicating import travels
-from core.replicating.travel_words import travel_words
-from core.replicating.travels import Lock, LockStep, Metadata, Terms, description_of, differences, retention_step
+from core.travelling import describing
+from core.travelling.describing import Lock, LockStep, Metadata, Terms, description_of, differences, retention_step
+from core.travelling.words import travel_words
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 SOON, LATER = NOW + timedelta(days=1), NOW + timedelta(days=2)
@@ -69,9 +69,9 @@ def test_tags_and_locks_are_differences_of_their_own() -> None:
     ["2027-01-01T00:00:00Z", "2027-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000000000Z", "2027-01-01T01:00:00+01:00"],
 )
 def test_times_of_locks_are_read_as_stores_write_them(told: str) -> None:
-    lock = description_of({travels.LOCK_MODE: "GOVERNANCE", travels.LOCK_UNTIL: told}).lock
+    lock = description_of({describing.LOCK_MODE: "GOVERNANCE", describing.LOCK_UNTIL: told}).lock
     assert lock.until == datetime(2027, 1, 1, tzinfo=UTC)
-    assert lock.headers == {travels.LOCK_MODE: "GOVERNANCE", travels.LOCK_UNTIL: "2027-01-01T00:00:00Z"}
+    assert lock.headers == {describing.LOCK_MODE: "GOVERNANCE", describing.LOCK_UNTIL: "2027-01-01T00:00:00Z"}
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_a_retention_that_is_over_is_none() -> None:
 
 
 def test_tags_as_a_header() -> None:
-    assert travels.tagging({"b": "x y&=+é", "a": ""}) == "a=&b=x%20y%26%3D%2B%C3%A9"
-    assert travels.travelling({"aws:x": "1", "a": "2"}) == {"a": "2"}
-    assert travels.matches({"a": "1"}, {"a": "1", "b": "2"}) and not travels.matches({"a": "1"}, {"a": "2"})
+    assert describing.tagging({"b": "x y&=+é", "a": ""}) == "a=&b=x%20y%26%3D%2B%C3%A9"
+    assert describing.travelling({"aws:x": "1", "a": "2"}) == {"a": "2"}
+    assert describing.matches({"a": "1"}, {"a": "1", "b": "2"}) and not describing.matches({"a": "1"}, {"a": "2"})
 
 
 @pytest.mark.parametrize(
@@ -124,19 +124,19 @@ def test_tags_as_a_header() -> None:
 )
 def test_tags_that_no_object_can_have_are_refused(tags: dict[str, Any]) -> None:
     with pytest.raises(Invalid) as told:
-        travels.check_tags(tags)
+        describing.check_tags(tags)
     assert told.value.field == "tags" and str(told.value).isprintable()
 
 
 def test_tags_up_to_the_limits_are_taken() -> None:
     tags = {f"{number}" + "k" * 127: "v" * 256 for number in range(10)}
-    assert travels.check_tags(tags) == tags and travels.check_tags({}) == {}
+    assert describing.check_tags(tags) == tags and describing.check_tags({}) == {}
 
 
 @pytest.mark.parametrize("name", ["a b", "x" * 65, "é", "a/b", "\0"])
 def test_names_that_no_storage_class_has_are_refused(name: str) -> None:
     with pytest.raises(Invalid) as told:
-        travels.check_storage_class(name)
+        describing.check_storage_class(name)
     assert told.value.field == "storage_class"
 
 
