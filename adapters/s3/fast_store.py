@@ -7,6 +7,7 @@ boto3 knows the credentials; requests are signed and go out by urllib3 directly,
 from __future__ import annotations
 
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -202,6 +203,45 @@ def refusal(body: bytes) -> tuple[str, str]:
 
 def _page(body: bytes, doing: str, where: str, dated: bool = False) -> ListedPage:
     """Columns from a ListObjectsV2 answer. RemoteFailure for anything else: a listing that broke off proves nothing."""
+    plain = _plain_page(body, dated)
+    return _parsed_page(body, doing, where, dated) if plain is None else plain
+
+
+_QUOTE = '(?:&#34;|&quot;|")?'
+_CHECKSUMS = "(?:<ChecksumAlgorithm>[^<]*</ChecksumAlgorithm>)*(?:<ChecksumType>[^<]*</ChecksumType>)?"
+_OWNER = "(?:<Owner>(?:<ID>[^<]*</ID>|<DisplayName>[^<]*</DisplayName>|<ID/>|<DisplayName/>)*</Owner>)?"
+_OBJECT = re.compile(
+    "<Contents><Key>([^<&]*)</Key><LastModified>([^<&]*)</LastModified>"
+    f'<ETag>{_QUOTE}([^<&"]*){_QUOTE}</ETag>{_CHECKSUMS}<Size>([0-9]+)</Size>{_OWNER}'
+    "<StorageClass>([^<&]*)</StorageClass>"
+)
+_END = "</ListBucketResult>"
+_MORE = re.compile("<IsTruncated>(true|false)</IsTruncated>")
+
+
+def _plain_page(body: bytes, dated: bool) -> ListedPage | None:
+    """The same of an answer as AWS, MinIO and Ceph write it: whole, and with no text that has to be unescaped. Found by
+    a pattern, in a fraction of a parser's time; None for any other."""
+    try:
+        text = body.decode()
+    except UnicodeError:
+        return None
+    found, more = _OBJECT.findall(text), _MORE.findall(text)
+    whole = len(more) == 1 and "<!" not in text and text.rstrip().endswith(_END)
+    if not whole or len(found) != text.count("<Contents") or "<CommonPrefixes" in text:
+        return None
+    keys, modified, etags, sizes, classes = map(list, zip(*found, strict=True)) if found else ([], [], [], [], [])
+    return ListedPage(
+        list(map(_unquoted, keys)) if "<EncodingType>url</EncodingType>" in text else keys,
+        list(map(int, sizes)),
+        etags,
+        ["" if storage_class == "STANDARD" else storage_class for storage_class in classes],
+        more[0] == "true",
+        modified if dated else [],
+    )
+
+
+def _parsed_page(body: bytes, doing: str, where: str, dated: bool) -> ListedPage:
     try:
         root = ElementTree.fromstring(body)
     except ElementTree.ParseError as error:

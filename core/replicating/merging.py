@@ -7,11 +7,15 @@ the order of Python's texts.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from core.errors import LakeMirrorError, RemoteFailure
+from core.replicating.eligible import LONGEST_KEY
+
+FIRST_SURROGATE, FIRST_BEHIND_SURROGATES, LAST_LETTER = 0xD800, 0xE000, "\U0010ffff"
 
 
 class Listed(NamedTuple):
@@ -39,7 +43,7 @@ Each = Callable[[Callable[["Cursor"], None], Iterable["Cursor"]], Iterable[None]
 @dataclass(frozen=True, slots=True)
 class Window:
     """A stretch of keys up to `last`, with it: what the source has there, in order, and what each target has (size and
-    ETag by key). `end`: the stretch that was asked for is through. `failed`: targets that could not be listed."""
+    ETag by key; of what the source does not have perhaps not all). `end`: the stretch that was asked for is through. `failed`: targets that could not be listed."""
 
     items: Sequence[Listed]
     there: Mapping[int, Mapping[str, tuple[int, str]]]
@@ -57,6 +61,8 @@ class Cursor:
     more: bool = True
     held: list[Listed] = field(default_factory=list)
     wanted: str = ""
+    keys: Sequence[str] = ()
+    """Those that are asked about: what lies between two of them needs not be listed."""
     found: dict[str, tuple[int, str]] = field(default_factory=dict)
     error: LakeMirrorError | None = None
 
@@ -79,8 +85,18 @@ class Cursor:
         try:
             while self._takes_all() and self.more:
                 self.held = self.page()
+                self._skip()
         except LakeMirrorError as error:
             self.error = error
+
+    def _skip(self) -> None:
+        """After a page that has none of the keys that are asked about, go on right before the next of them."""
+        at = bisect_right(self.keys, self.after)
+        if at == len(self.keys) or not self.held or not self.more:
+            return
+        first = bisect_left(self.keys, self.held[0].key)
+        if first == at:
+            self.after = max(self.after, just_before(self.keys[at]))
 
     def _takes_all(self) -> bool:
         """Takes of what is held; whether what is wanted may go on behind that."""
@@ -91,6 +107,16 @@ class Cursor:
             self.found[item.key] = item.size, item.etag
         self.held = []
         return self.after < self.wanted
+
+
+def just_before(key: str) -> str:
+    """A text before a key that has next to nothing between them; "" where it would be too long for a store."""
+    stem, last = key[:-1], ord(key[-1])
+    if not last:
+        return stem
+    before = last - 1 if last != FIRST_BEHIND_SURROGATES else FIRST_SURROGATE - 1
+    text = f"{stem}{chr(before)}{LAST_LETTER}"
+    return text if len(text.encode()) <= LONGEST_KEY else ""
 
 
 def windows(
@@ -106,9 +132,11 @@ def windows(
         inside = [item for item in items if high is None or item.key <= high]
         end = len(inside) < len(items) or not ours.more or (high is not None and ours.after >= high)
         last = (high if high is not None else ours.after) if end else ours.after
+        keys = [item.key for item in inside]
         going = {number: cursor for number, cursor in theirs.items() if number not in failed}
         for cursor in going.values():
             cursor.wanted = inside[-1].key if inside else after
+            cursor.keys = keys
         list(each(Cursor.take, going.values()))
         failed |= {number: cursor.error for number, cursor in going.items() if cursor.error is not None}
         there = {number: cursor.found for number, cursor in going.items() if cursor.error is None}

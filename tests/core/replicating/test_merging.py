@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import Denied, RemoteFailure
-from core.replicating.merging import Listed, Listing, Read, windows
+from core.replicating.merging import Listed, Listing, Read, just_before, windows
 
 KEYS = st.text(alphabet="ab/é\u00ff\ud7ff\U0001f600", min_size=1, max_size=3)
 OBJECTS = st.dictionaries(KEYS, st.tuples(st.integers(0, 3), st.sampled_from("xyz")), max_size=14)
@@ -101,6 +101,34 @@ def test_a_store_that_lists_out_of_order_proves_nothing(keys: tuple[str, str]) -
 def test_a_store_that_promises_more_and_gives_nothing_is_no_end_of_it() -> None:
     with pytest.raises(RemoteFailure, match="lists nothing"):
         list(windows(lambda after: Listing([], True), {}, "", None))
+
+
+def test_a_folder_of_somebody_elses_is_not_listed_to_its_end() -> None:
+    foreign = {f"b/{number:04}": (1, "y") for number in range(1000)}
+    source = {"a": (1, "x"), "c/1": (1, "x"), "c/2": (1, "x")}
+    asked: list[str] = []
+
+    def read(after: str) -> Listing:
+        asked.append(after)
+        return listing_of(source | foreign, 10)(after)
+
+    (window,) = windows(listing_of(source, 10), {1: read}, "", None)
+    assert {item.key for item in window.items} <= window.there[1].keys()
+    assert len(asked) <= 4
+
+
+@given(KEYS, KEYS)
+def test_next_to_nothing_lies_right_before_a_key(key: str, other: str) -> None:
+    before = just_before(key)
+    assert before < key and before.encode() < key.encode()
+    if before < other < key:
+        assert other.startswith(before)
+
+
+def test_right_before_the_first_letter_behind_the_surrogates_there_are_none() -> None:
+    assert just_before("a\ue000").encode() < "a\ue000".encode()
+    assert just_before("a\x00") == "a"
+    assert just_before("\U0001f600" * 256) == ""
 
 
 def test_targets_may_be_read_side_by_side() -> None:
