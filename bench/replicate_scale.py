@@ -76,6 +76,7 @@ class Computed:
 
     number: int
     prefix: str = ""
+    store: Any = None
     pages: int = 0
     heads: int = 0
 
@@ -235,11 +236,12 @@ def marks_of(low: bytes) -> list[str]:
 def tell(figures: Figures, named: int) -> None:
     """A line."""
     each = figures.objects / 10**6
+    share = figures.again / max(figures.named, 0.001)
     print(
         f"{figures.objects:,} objects: {figures.first / each:.1f} s of the processor for 10^6 in the first look, "
         f"{figures.again / each:.1f} s in the next; {figures.pages / each:,.0f} pages for 10^6, "
-        f"{figures.rounds} rounds, {figures.stretches} stretches, "
-        f"the process grew by {figures.megabytes} MB, tables of {figures.database:,} bytes; {named} names {figures.named:.2f} s, 1/{figures.again / max(figures.named, 0.001):.0f} of a look",
+        f"{figures.rounds} rounds, {figures.stretches} stretches, the process grew by {figures.megabytes} MB, "
+        f"tables of {figures.database:,} bytes; {named} names {figures.named:.2f} s, 1/{share:.0f} of a look",
         flush=True,
     )
 

@@ -43,7 +43,8 @@ Each = Callable[[Callable[["Cursor"], None], Iterable["Cursor"]], Iterable[None]
 @dataclass(frozen=True, slots=True)
 class Window:
     """A stretch of keys up to `last`, with it: what the source has there, in order, and what each target has (size and
-    ETag by key; of what the source does not have perhaps not all). `end`: the stretch that was asked for is through. `failed`: targets that could not be listed."""
+    ETag by key; of what the source has not perhaps not all). `end`: the stretch that was asked for is through.
+    `failed`: targets that could not be listed."""
 
     items: Sequence[Listed]
     there: Mapping[int, Mapping[str, tuple[int, str]]]
