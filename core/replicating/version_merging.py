@@ -126,8 +126,8 @@ def windows(
     while not end:
         items = ours.pages()
         inside = [item for item in items if high is None or item.key <= high]
-        end = len(inside) < len(items) or not ours.more
         last = inside[-1].key if inside else last
+        end = len(inside) < len(items) or not ours.more or (high is not None and last >= high)
         going = {number: cursor for number, cursor in theirs.items() if number not in failed}
         for cursor in going.values():
             cursor.wanted = last

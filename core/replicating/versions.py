@@ -118,6 +118,23 @@ def plan(
     return Plan([Step(version) for version in _plain(wanted, there, latest)])
 
 
+def pairs(
+    key: str, source: Chain, there: Chain, *, exact: bool, but: Collection[str] = (), markers: bool = True
+) -> dict[str, Version | None]:
+    """By the id of each version of the source that is copied: what the target has of it; None: nothing yet."""
+    wanted = [version for version in source if version.id not in but and (markers or not version.marker)]
+    if _keeps_one(key, there):
+        return {version.id: there[0] if is_same(version, there[0]) else None for version in wanted[-1:]}
+    if exact and all(is_exact_id(version.id) for version in source):
+        found = {version.id: version for version in there}
+        return {one.id: found[one.id] if one.id in found and _is_kept(one, found[one.id]) else None for one in wanted}
+    made: dict[str, Version | None] = {}
+    left = iter(there)
+    for version in _without_first_markers(wanted, there):
+        made[version.id] = next((other for other in left if is_same(version, other)), None)
+    return made
+
+
 # --- one version only -------------------------------------------------------------------------------------------------
 
 

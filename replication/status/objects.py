@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from adapters.places.reader import Seen
 from core.errors import Invalid, LakeMirrorError, Unreachable
 from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.eligible import LONGEST_KEY, is_copied
 from core.replicating.states import OpenStatus
+from core.replicating.versions import Version
 from core.travelling.describing import Description, description_of, differences, matches
 from db import clock
 from deployment.wiring import replication_jobs
@@ -51,6 +52,14 @@ class AtTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionReading:
+    """A version or marker of the source; by link how it stands at the target, and the id that it has there."""
+
+    version: Version
+    at: Mapping[int, tuple[Standing, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectReading:
     """An object of a rule: how the source has it, None if it hasn't, and how it stands at each target."""
 
@@ -58,11 +67,15 @@ class ObjectReading:
     source: Seen | None
     targets: Sequence[AtTarget]
     as_of: datetime
+    hidden: bool = False
+    """Whether the source's latest is a delete marker."""
+    versions: Sequence[VersionReading] | None = None
+    """Where all are copied: the newest first, as many as were asked for."""
 
     @property
     def standing(self) -> Standing:
         """Of all: what is wrong anywhere counts more than what is to come, and that more than what is there."""
-        if self.source is None:
+        if self.source is None and not self.hidden:
             return Standing.SOURCE_MISSING
         found = {target.standing for target in self.targets}
         order = (Standing.FAILED, Standing.UNKNOWN, Standing.PENDING, Standing.SKIPPED)
@@ -72,22 +85,32 @@ class ObjectReading:
 def look_at(rule: Rule, key: str) -> ObjectReading:
     """HEAD at the source and at each target. Raises Invalid for what can be no key of the rule, and what the source's
     store answers."""
-    if not is_copied(key) or len(key.encode()) > LONGEST_KEY:
-        hint = "Give the key below the source's place, as it is in its bucket"
-        raise Invalid(f"'{key[:80]}' is no key that this rule copies", field="key", hint=hint)
+    check_key(key)
     links = list(rule.links.select_related("rule").order_by("number"))
     noted = {row.link_id: row for row in OpenObject.objects.filter(link__in=links, key=key.encode())}
     tagged = rule.terms.all or bool(rule.tags)
     calls = {link.pk: partial(_look, link.region, link.uri, key, tagged=tagged) for link in links}
     calls[SOURCE] = partial(_look, rule.region, rule.uri, key, tagged=tagged)
     answers = ask_all(calls, limit=len(calls), seconds=SECONDS)
-    source = answers[SOURCE]
-    if isinstance(source, LakeMirrorError):
-        if isinstance(source, Unreachable):
-            raise source
-        raise Unreachable(f"the source can't be asked: {source.message}", hint=source.hint) from source
+    source = told_by_source(answers[SOURCE])
     targets = [_at_target(link, source, answers[link.pk], noted.get(link.pk), f"{link.uri}/{key}") for link in links]
     return ObjectReading(key, source and source.seen, targets, clock.now())
+
+
+def check_key(key: str) -> None:
+    """Raises Invalid for what can be no key of a rule."""
+    if not is_copied(key) or len(key.encode()) > LONGEST_KEY:
+        hint = "Give the key below the source's place, as it is in its bucket"
+        raise Invalid(f"'{key[:80]}' is no key that this rule copies", field="key", hint=hint)
+
+
+def told_by_source(answer: Any) -> Any:
+    """What the source answered. Raises Unreachable where it could not be asked."""
+    if not isinstance(answer, LakeMirrorError):
+        return answer
+    if isinstance(answer, Unreachable):
+        raise answer
+    raise Unreachable(f"the source can't be asked: {answer.message}", hint=answer.hint) from answer
 
 
 class _Looked(NamedTuple):

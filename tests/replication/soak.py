@@ -225,9 +225,9 @@ def _written_twice(store: Store, region: str) -> Iterator[str]:
 
 
 @contextmanager
-def soaking(w: World, seed: int) -> Iterator[Soak]:
+def soaking(w: Any, seed: int, kind: type[Soak] | None = None) -> Iterator[Soak]:
     """A life in which each write to the tables is a step, too, and the ledger takes few rows."""
-    life = Soak(w, seed)
+    life = (kind or Soak)(w, seed)
 
     def stepping(act: Callable[..., Any]) -> Callable[..., Any]:
         def stepped(*args: Any, **named: Any) -> Any:

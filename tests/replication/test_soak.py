@@ -6,7 +6,10 @@ import os
 
 import pytest
 
+from tests.mirrors.harness import Deployment
 from tests.replication.soak import soaking
+from tests.replication.version_soak import VersionSoak
+from tests.replication.version_world import version_world
 from tests.replication.world import World
 
 SEEDS = range(int(os.environ.get("LAKEMIRROR_RULE_SEEDS", "6")))
@@ -17,4 +20,12 @@ SEEDS = range(int(os.environ.get("LAKEMIRROR_RULE_SEEDS", "6")))
 def test_in_the_end_the_targets_have_what_the_source_has(w: World, seed: int) -> None:
     with soaking(w, seed) as life:
         assert life.live(40) == []
+        assert life.judged > 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", SEEDS[: max(2, len(SEEDS) // 3)])
+def test_in_the_end_the_targets_have_all_versions_in_their_order(lm: Deployment, seed: int) -> None:
+    with version_world(lm) as w, soaking(w, seed, VersionSoak) as life:
+        assert life.live(25) == []
         assert life.judged > 0

@@ -352,3 +352,51 @@ def test_the_checks_ask_both_buckets_and_try_the_ids(v: VersionWorld, api: Api) 
     assert {check["id"]: check["state"] for check in again["checks"]}["target-2-content"] == "failed"
     _, latest = api.call("POST", f"{RULES}/preflight", body(versions="latest"))
     assert "source-versioning" not in str(latest)
+
+
+# --- one object -------------------------------------------------------------------------------------------------------
+
+
+def test_one_object_is_told_version_by_version(v: VersionWorld, api: Api) -> None:
+    for data in (b"1", b"22", None):
+        v.home.add("src", "a", data)
+    first, second, marker = (one.id for one in v.home.chains["src"]["a"])
+    v.rule((AWAY, "s3://out"), (FAR, "s3://out"))
+    v.work(1)
+    v.far.chains["out"]["a"].pop(1)
+    status, told = api.call("GET", f"{RULES}/r/objects?key=a")
+    assert status == 200 and told["status"] == "PENDING" and told["source"] is None
+    assert [target["status"] for target in told["targets"]] == ["VERIFIED", "PENDING"]
+    assert [(one["version"], one["marker"], one["size"]) for one in told["versions"]] == [
+        (marker, True, 0),
+        (second, False, 2),
+        (first, False, 1),
+    ]
+    assert [one["targets"][1]["status"] for one in told["versions"]] == ["VERIFIED", "PENDING", "VERIFIED"]
+    copies = [one.id for one in reversed(v.away.chains["out"]["a"])]
+    assert [one["targets"][0]["version"] for one in told["versions"]] == copies
+    _, one = api.call("GET", f"{RULES}/r/objects?key=a&version={second}")
+    assert [each["version"] for each in one["versions"]] == [second]
+    assert api.call("GET", f"{RULES}/r/objects?key=a&version=none")[0] == 404
+    assert api.call("GET", f"{RULES}/r/objects?key=none")[1]["status"] == "SOURCE_MISSING"
+    v.far.before = silent()
+    assert api.call("GET", f"{RULES}/r/objects?key=a")[1]["targets"][1]["status"] == "UNKNOWN"
+
+
+def test_one_object_tells_which_version_failed(v: VersionWorld, api: Api) -> None:
+    v.put("a", b"1")
+    one = v.home.chains["src"]["a"][0]
+    v.far.add("out", "a", b"other", id=one.id, at=one.at)
+    v.rule((FAR, "s3://out"))
+    v.work(1)
+    _, told = api.call("GET", f"{RULES}/r/objects?key=a")
+    assert told["status"] == "FAILED" and told["targets"][0]["code"] == "Conflict"
+    assert told["versions"][0]["targets"] == [{"link": 1, "status": "FAILED", "version": None}]
+    _, page = api.call("GET", f"{RULES}/r/links/1/open")
+    assert page["results"][0]["version"] == one.id
+
+
+def test_a_rule_of_the_latest_knows_no_versions(v: VersionWorld, api: Api) -> None:
+    v.rule(versions="latest")
+    assert api.call("GET", f"{RULES}/r/objects?key=a&version=1")[1]["field"] == "version"
+    assert api.call("GET", f"{RULES}/r/objects?key=a")[1]["versions"] is None
