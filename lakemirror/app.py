@@ -101,6 +101,8 @@ RULE_COMMANDS = (
     rules.show,
     rules.create,
     rules.edit,
+    rules.add_target,
+    rules.remove_target,
     rules.pause,
     rules.resume,
     rules.scan,

@@ -32,7 +32,7 @@ class AlertAnswer(serializers.Serializer):
     severity = serializers.ChoiceField([severity.value for severity in Severity])
     name = serializers.CharField()
     region = text_or_null()
-    labels = serializers.DictField(child=serializers.CharField(), help_text="of the mirror or export")
+    labels = serializers.DictField(child=serializers.CharField(), help_text="of the mirror, export or rule")
     reason = serializers.CharField(help_text="what is wrong, as last known")
     remedy = serializers.CharField()
     url = serializers.CharField(help_text="the page that helps; a path, unless notifications.site_url is configured")
@@ -66,8 +66,8 @@ class Alerts(APIView):
 
     @answers("List alerts", 200, page_answer(AlertAnswer), query=[*PAGE, STATUS])
     def get(self, request: Request) -> Response:
-        """A page of alerts, the last one first. Those of mirrors and exports that the caller may not see are left out.
-        Needs fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors."""
+        """A page of alerts, the last one first. Those of mirrors, exports and rules that the caller may not see are
+        left out. Needs fs:ListRepositories on `*`, or fs:ReadRepository on single mirrors."""
         require_sight(request.user)
         rows = alerts_seen_by(request.user)
         wanted = one_of(request, "status", (OPEN, CLOSED))

@@ -58,10 +58,11 @@ class Alert(models.Model):
     remedy = ExactTextField(help_text="what to do")
     link = models.CharField(max_length=1000, help_text="the path of the page that helps")
     cause = models.CharField(max_length=300, blank=True, help_text="the subject of the alert that explains it now")
-    labels = models.JSONField(default=dict, db_default={}, help_text="those of the mirror or export, as last seen")
+    labels = models.JSONField(default=dict, db_default={}, help_text="of the mirror, export or rule, as last seen")
     # Without constraints: mirrors and exports are deleted by versions that do not know of these rows.
     mirror = models.BigIntegerField(null=True, help_text="key of the mirror that it is about")
     export = models.BigIntegerField(null=True, help_text="key of the export that it is about")
+    rule = models.BigIntegerField(null=True, help_text="key of the replication rule that it, or a link of, is about")
     since = models.DateTimeField(help_text="since when it is wrong, as far as is known")
     seen_at = models.DateTimeField(help_text="when it was last seen to be wrong")
     gone = models.IntegerField(default=0, help_text="for so many rounds it was not seen any more")
@@ -105,8 +106,8 @@ class Alert(models.Model):
 
     @property
     def pattern_name(self) -> str:
-        """What patterns of names are compared with: that of the mirror, repository/branch of the export, else ""."""
-        return self.name.replace(" · ", "/") if self.mirror or self.export else ""
+        """What patterns of names are compared with: of mirrors and rules it, of exports repository/branch, or ""."""
+        return self.name.replace(" · ", "/") if self.mirror or self.export or self.rule else ""
 
     @property
     def level(self) -> int:
@@ -134,7 +135,7 @@ class Alert(models.Model):
 class MaintenanceWindow(models.Model):
     """A time of planned work: what is covered is shown, and not told."""
 
-    names = models.JSONField(default=list, help_text="patterns of mirrors and exports; none: all")
+    names = models.JSONField(default=list, help_text="patterns of mirrors, exports and rules; none: all")
     regions = models.JSONField(default=list, help_text="patterns of regions; none: all")
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField(help_text="one that was ended early: when that was")
@@ -188,7 +189,7 @@ class Channel(models.Model):
     enabled = models.BooleanField(default=True)
     least_severity = models.CharField(max_length=16)
     kinds = models.JSONField(default=list, help_text="of alerts that are told; none: all")
-    names = models.JSONField(default=list, help_text="patterns of mirrors and exports; none: all")
+    names = models.JSONField(default=list, help_text="patterns of mirrors, exports and rules; none: all")
     regions = models.JSONField(default=list, help_text="patterns of regions; none: all")
     labels = models.JSONField(default=list, db_default=[], help_text="patterns of labels, by core.labels; none: all")
     tell_again_seconds = models.IntegerField(help_text="so long after an alert was told it is told again; 0: never")

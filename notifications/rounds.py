@@ -115,7 +115,8 @@ class Settlement:
         row.severity = condition.kind.severity
         row.sentence, row.cause = condition.sentence, condition.cause
         row.name, row.region, row.link, row.remedy = trouble.name, trouble.region, trouble.link, trouble.remedy
-        row.mirror, row.export, row.labels = trouble.mirror, trouble.export, dict(trouble.labels)
+        row.mirror, row.export, row.rule = trouble.mirror, trouble.export, trouble.rule
+        row.labels = dict(trouble.labels)
         row.seen_at, row.gone = self._now, 0
 
     def _is_gone(self, row: Alert) -> None:

@@ -14,19 +14,21 @@ from mirrors.services.rights import sees_every_mirror
 from notifications.conditions.keys import SUBJECTS, owner_of
 from notifications.models import Alert, AlertQuerySet
 from rbac import services as rbac
+from replication.services.rights import rules_read_by
 from web.serializers import rfc3339
 
 OPEN, CLOSED = "open", "closed"
 
 
 def alerts_seen_by(user: Any) -> AlertQuerySet:
-    """Alerts about what the user may see: mirrors, exports, users' access keys; what concerns a whole deployment is for
-    who may see all mirrors."""
+    """Alerts about what the user may see: mirrors, exports, rules, users' access keys; what concerns a whole deployment
+    is for who may see all mirrors."""
     of_key = Q(subject__startswith=SUBJECTS)
-    of_all = Q(mirror=None, export=None) & ~of_key if sees_every_mirror(user) else Q(pk__in=())
+    of_all = Q(mirror=None, export=None, rule=None) & ~of_key if sees_every_mirror(user) else Q(pk__in=())
     keys = Q(subject__in=_keys_seen_by(user, Alert.objects.told().filter(of_key)))
     mirrors = Mirror.objects.visible_to(user).order_by().values("pk")
-    return Alert.objects.told().filter(of_all | keys | Q(mirror__in=mirrors) | Q(export__in=visible(user)))
+    rules = Q(rule__in=rules_read_by(user))
+    return Alert.objects.told().filter(of_all | keys | rules | Q(mirror__in=mirrors) | Q(export__in=visible(user)))
 
 
 def _keys_seen_by(user: Any, alerts: AlertQuerySet) -> list[str]:

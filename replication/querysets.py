@@ -27,9 +27,13 @@ class RuleQuerySet(models.QuerySet):
 
 
 class LinkQuerySet(models.QuerySet):
+    def kept(self) -> LinkQuerySet:
+        """Those that are not being removed."""
+        return self.filter(removing=False)
+
     def live(self) -> LinkQuerySet:
-        """Those of rules that are not being deleted."""
-        return self.filter(rule__deleting=False)
+        """Those of them whose rules are not being deleted."""
+        return self.kept().filter(rule__deleting=False)
 
 
 class ShardQuerySet(models.QuerySet):

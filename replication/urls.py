@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from replication.views import form_page, rule
+from replication.views import form_page, rule, target_page
 from replication.views import list as list_views
 from replication.views import open as open_views
 
@@ -21,6 +21,8 @@ urlpatterns = [
     path(f"{_RULE}/retry/", rule.rule_retry, name="rule_retry"),
     path(f"{_RULE}/open/", open_views.rule_open, name="rule_open"),
     path(f"{_RULE}/open/retry/", open_views.rule_open_retry, name="rule_open_retry"),
+    path(f"{_RULE}/links/new/", target_page.target_new, name="target_new"),
+    path(f"{_LINK}/remove/", target_page.target_remove, name="target_remove"),
     path(f"{_LINK}/pause/", rule.link_pause, {"paused": True}, name="link_pause"),
     path(f"{_LINK}/resume/", rule.link_pause, {"paused": False}, name="link_resume"),
     path(f"{_LINK}/limits/", rule.link_limits, name="link_limits"),

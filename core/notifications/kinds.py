@@ -57,6 +57,12 @@ class AlertKind(StrEnum):
     EXPORT_DRIFTED = "export-drifted"
     EXPORT_UNVERIFIED = "export-unverified"
     EXPORT_PAUSED_TOO_LONG = "export-paused-too-long"
+    RULE_BLOCKED = "rule-blocked"
+    RULE_DOWN = "rule-down"
+    RULE_FAILED = "rule-failed"
+    RULE_UNKNOWN = "rule-unknown"
+    RULE_NOT_COMPARED = "rule-not-compared"
+    RULE_PAUSED_TOO_LONG = "rule-paused-too-long"
 
     @property
     def severity(self) -> Severity:
@@ -88,6 +94,8 @@ _WARNINGS = frozenset(
         AlertKind.MIRROR_PAUSED_TOO_LONG,
         AlertKind.EXPORT_PAUSED_TOO_LONG,
         AlertKind.EXPORT_UNVERIFIED,
+        AlertKind.RULE_UNKNOWN,
+        AlertKind.RULE_PAUSED_TOO_LONG,
         AlertKind.QUEUE_LATE,
         AlertKind.REGION_TEST_FAILED,
         AlertKind.KEY_EXPIRING,
@@ -138,6 +146,12 @@ _REMEDIES = {
     AlertKind.EXPORT_DRIFTED: "Click Repair drift on the export's page.",
     AlertKind.EXPORT_UNVERIFIED: "Open the export: fix what its last verification could not do, then click Verify.",
     AlertKind.EXPORT_PAUSED_TOO_LONG: "Click Resume on the export's page, or give the pause another end there.",
+    AlertKind.RULE_BLOCKED: "Open the rule: mend what the store refuses. It goes on by itself within a minute.",
+    AlertKind.RULE_DOWN: "Check that store and the network in between. The rule goes on by itself.",
+    AlertKind.RULE_FAILED: "Open its failed objects: they are listed with the reason. Fix that, then click Retry.",
+    AlertKind.RULE_UNKNOWN: "Open the rule: its page says what can't be listed.",
+    AlertKind.RULE_NOT_COMPARED: "Open the rule: its page says why its places can't be compared.",
+    AlertKind.RULE_PAUSED_TOO_LONG: "Click Resume on the rule's page, or give the pause another end there.",
 }
 
 OF_MIRRORS = {
@@ -158,3 +172,10 @@ OF_EXPORTS = {
     State.DAMAGED: AlertKind.EXPORT_DRIFTED,
 }
 """The same of exports."""
+OF_LINKS = {
+    State.BLOCKED: AlertKind.RULE_BLOCKED,
+    State.RETRYING: AlertKind.RULE_DOWN,
+    State.FAILED: AlertKind.RULE_FAILED,
+    State.UNKNOWN: AlertKind.RULE_UNKNOWN,
+}
+"""The same of links of replication rules."""

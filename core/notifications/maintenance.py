@@ -16,8 +16,8 @@ LONGEST = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """`names`: patterns of mirrors, and of exports as `repository/branch`; `regions`: the same of regions. Where both
-    are given, an alert has to fit both; where neither is, the window is for all alerts."""
+    """`names`: patterns of mirrors and rules, and of exports as `repository/branch`; `regions`: the same of regions.
+    Where both are given, an alert has to fit both; where neither is, the window is for all alerts."""
 
     starts_at: datetime
     ends_at: datetime

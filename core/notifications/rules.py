@@ -19,8 +19,8 @@ MOST_PATTERNS, LONGEST_PATTERN = 100, 200
 class Rule:
     """What a channel hears of; what is empty leaves nothing out. As it is made, it hears of everything.
 
-    `names` are patterns with `*` and `?` of mirrors, and of exports as `repository/branch`; `regions` the same of
-    regions; `labels` are those of core.labels. Alerts that are about no mirror or export have no name or label to be
+    `names` are patterns with `*` and `?` of mirrors and rules, and of exports as `repository/branch`; `regions` the
+    same of regions; `labels` are those of core.labels. Alerts that are about none of these have no name or label to be
     left out by, and those that are about no region are heard everywhere. Outside of its `hours` messages wait.
     """
 
@@ -35,7 +35,7 @@ class Rule:
     def hears(
         self, kind: str, severity: str, *, name: str = "", region: str = "", labels: Mapping[str, str] | None = None
     ) -> bool:
-        """Whether an alert is told. `name`, `labels`: of the mirror or the export; "" for what is neither."""
+        """Whether an alert is told. `name`, `labels`: of the mirror, export or rule; "" for what is none of them."""
         return (
             Severity(severity).level >= Severity(self.least_severity).level
             and (not self.kinds or kind in self.kinds)

@@ -82,6 +82,10 @@ class LinkFacts:
     """Whether more is to be copied than is counted."""
     compared_at: datetime | None = None
     """When all of the source had last been compared with it; None: never yet."""
+    fresh: bool = False
+    """Whether it came so late that no whole comparison could take it along yet."""
+    held_until: datetime | None = None
+    """Until when nothing is begun, for a worker was lost whose last writes may still arrive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +117,8 @@ def tell_link(link: LinkFacts, scan: ScanFacts, now: datetime, rule_pause: Pause
         unknown = sentence(code(link.uri), f" can't be listed, so what it lacks is not known: {link.unlisted}")
         return Told(State.UNKNOWN, "Unknown", sentences(unknown, _copying(link, now) if link.pending else say()))
     if link.pending or link.more:
-        return Told(State.SYNCING, "Copying", _copying(link, now))
-    if not (link.compared_at or scan.whole_at or scan.error):
+        return Told(State.SYNCING, "Waiting" if link.held_until else "Copying", _copying(link, now))
+    if not (link.compared_at or scan.error) and (link.fresh or not scan.whole_at):
         return Told(State.NEW, "Comparing", say("Both places are being compared for the first time."))
     if scan.error or link.compared_at is None or (scan.whole_at and link.compared_at < scan.whole_at):
         return Told(State.UNKNOWN, "Unknown", _not_compared(link, scan, now))
@@ -175,7 +179,13 @@ def _failed(link: LinkFacts, now: datetime) -> Phrase:
 def _copying(link: LinkFacts, now: datetime) -> Phrase:
     oldest = f", the oldest for {in_words((now - link.oldest).total_seconds())}" if link.oldest else ""
     more = "more than " if link.more else ""
-    return sentence(f"{more}{count(link.pending, 'object')} to go{oldest}")
+    told = sentence(f"{more}{count(link.pending, 'object')} to go{oldest}")
+    return sentences(told, _held(link.held_until, now)) if link.held_until else told
+
+
+def _held(until: datetime, now: datetime) -> Phrase:
+    left = in_words(max(1.0, (until - now).total_seconds()))
+    return sentence(f"Nothing is begun for {left}: a worker was lost, and what it was writing may still arrive")
 
 
 # --- the rule ---------------------------------------------------------------------------------------------------------

@@ -8,6 +8,12 @@ DAILY = 86_400.0
 PROBE_BLOCKED = 60.0
 PROBE_DOWN = 30.0
 """The longest time between two looks at what does not answer."""
+ROUND_SECONDS = 20.0
+"""So long objects of a link are begun; then other links have their turn."""
+MARGIN_SECONDS = 75.0
+"""Longer than one request to a store can take, and clocks of machines differ: who takes over waits so long."""
+LONGEST_WRITES = ROUND_SECONDS + MARGIN_SECONDS
+"""So long after it was last heard of a worker that is gone may still write."""
 
 
 def pause_after(attempts: int, jitter: float, asked: float = 0.0) -> float:

@@ -1,4 +1,4 @@
-"""Commands of replication rules: list, show, create, edit, delete, pause, resume, scan, retry, failures, limits."""
+"""Commands of replication rules: to list, configure and run them, and their links."""
 
 from __future__ import annotations
 
@@ -224,6 +224,36 @@ def edit(talk: Talk, rule: str, labels: Sequence[str], removed: Sequence[str], *
     if not body:
         raise click.UsageError("give at least one setting to change")
     talk.tell(talk.api.patch(path_of(rule), body, tag), rule_tables.rule)
+
+
+@click.command("add-target")
+@click.argument("rule")
+@click.argument("region")
+@click.argument("uri", metavar="S3-URI")
+@_pace
+@click.option("--overwrite/--no-overwrite", default=None, help="It need not be empty: replace what differs, or refuse.")
+@talks
+def add_target(talk: Talk, rule: str, region: str, uri: str, overwrite: bool | None, **pace: int | None) -> None:
+    """Have a rule copy to one more place. What that lacks is copied at once; the other targets go on."""
+    body = {"region": region, "uri": uri} | _limits(**pace)
+    body |= {} if overwrite is None else {"overwrite": overwrite}
+    talk.tell(talk.api.post(f"{path_of(rule)}/links", body), rule_tables.rule)
+
+
+@click.command("remove-target")
+@click.argument("rule")
+@click.argument("link", type=click.IntRange(1), metavar="N")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@talks
+def remove_target(talk: Talk, rule: str, link: int, yes: bool) -> None:
+    """Have a rule copy to its target of this number no more. No object is deleted there."""
+    if not yes and not click.confirm(
+        f"Remove target {link} of the rule {rule}? Nothing more is copied to it; all objects stay", err=True
+    ):
+        raise No("nothing was removed")
+    talk.api.delete(path_of(rule, link))
+    if not talk.as_json:
+        click.echo(f"Target {link} of {rule} removed. All objects stay.")
 
 
 @click.command()

@@ -75,7 +75,9 @@ class ChannelForm(ServiceForm):
         widget=forms.CheckboxSelectMultiple,
         help_text="None selected: all kinds.",
     )
-    names = patterns("Mirrors and exports", "One pattern per line: lake-*, or orders/main for an export. Empty: all.")
+    names = patterns(
+        "Mirrors, exports and rules", "One pattern per line: lake-*, or orders/main for an export. Empty: all."
+    )
     labels = patterns(
         "Labels",
         "One per line: team=sales, team=s*, or team for any value. Different keys must all fit. Empty: all.",

@@ -1,6 +1,7 @@
 """What is wrong at this moment, and how each subject is doing that an alert may be about.
 
-Mirrors and exports are read as their pages read them. What an outage or a silent queue explains is given its `cause`.
+Mirrors, exports and replication rules are read as their pages read them. What an outage or a silent queue explains is
+given its `cause`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ from notifications.conditions.regions import (
     look_at_regions,
     look_at_replication,
 )
+from notifications.conditions.rules import look_at_rules
 from notifications.conditions.server_certificates import look_at_certificates
 from notifications.conditions.sweeps import look_at_sweeps
+from replication.models import Rule
+from replication.status.rules import rule_readings
 
 __all__ = ["Observation", "Trouble", "by_key", "observe"]
 
@@ -48,6 +52,8 @@ def observe(now: datetime) -> Observation:
     look_at_exports(seen, exports)
     look_at_verifications(seen, exports, now)
     look_at_pauses(seen, readings, exports, now)
+    rules = rule_readings(list(Rule.objects.live().order_by("pk")), now)
+    look_at_rules(seen, rules, {queue.name for queue in queues if queue.silent}, now)
     look_at_keys(seen, now)
     look_at_certificates(seen, now)
     look_at_audit(seen)

@@ -11,6 +11,7 @@ from core.mirroring.states import NOT_KNOWN, State
 from core.notifications.lifecycle import Condition, Standing
 from exports.models import Export
 from mirrors.models import Mirror
+from replication.models import Rule
 
 UNSURE = NOT_KNOWN | {State.RETRYING}
 """States of a mirror in which nobody knows whether what was wrong is over."""
@@ -18,10 +19,14 @@ UNSURE_EXPORT = frozenset({State.UNKNOWN, State.RETRYING, State.SYNCING})
 """The same of an export: a run that goes on has repaired nothing yet."""
 
 
+UNSURE_LINK = frozenset({State.UNKNOWN, State.RETRYING})
+"""The same of a link of a replication rule."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
     """A condition with what its alert shows: the subject's name, its region, what to do, the page that helps; the keys
-    of mirror or export, by which it is seen by who may see these, and their labels."""
+    of mirror, export or rule, by which it is seen by who may see these, and their labels."""
 
     condition: Condition
     name: str
@@ -30,6 +35,7 @@ class Trouble:
     region: str = ""
     mirror: int | None = None
     export: int | None = None
+    rule: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -56,6 +62,20 @@ def of_export(export: Export, condition: Condition) -> Trouble:
         region=export.region,
         export=export.pk,
         labels=export.labels,
+    )
+
+
+def of_rule(rule: Rule, condition: Condition, region: str, page: str = "") -> Trouble:
+    """The same of a replication rule, or of a link of it; `region`: of what is at fault, `page`: what follows its
+    address where another page helps."""
+    return Trouble(
+        condition=condition,
+        name=rule.name,
+        link=reverse("rule", args=[rule.name]) + page,
+        remedy=condition.kind.remedy,
+        region=region,
+        rule=rule.pk,
+        labels=rule.labels,
     )
 
 

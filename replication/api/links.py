@@ -51,7 +51,7 @@ class OfLink(APIView):
         permitted(request, OPERATE, rule)
         stated = stated_in(request.data) if paused else None
         links.link_pause(actor=request.user, name=rule, number=number, paused=paused, stated=stated)
-        return rule_answer(find_rule(rule))
+        return rule_answer(request, find_rule(rule))
 
 
 class LinkPause(OfLink):
@@ -83,7 +83,7 @@ class LinkLimited(OfLink):
         permitted(request, OPERATE, rule)
         changes: dict[str, Any] = dict(checked(LinkLimits(data=request.data)))
         links.link_limits(actor=request.user, name=rule, number=number, changes=changes)
-        return rule_answer(find_rule(rule))
+        return rule_answer(request, find_rule(rule))
 
 
 class LinkRetry(OfLink):

@@ -13,6 +13,7 @@ from core.replicating.explain import STATES
 from db import clock
 from db.labels import with_labels
 from rbac import services as rbac
+from replication.api.hidden import hidden_json
 from replication.api.serializers import (
     ObjectsRetriedAnswer,
     RetryBody,
@@ -52,9 +53,12 @@ def readable(request: Request, name: str) -> Rule:
     return find_rule(name)
 
 
-def rule_answer(rule: Rule, status: int = 200) -> Response:
-    """A rule as it stands, with the tag of its settings."""
-    return Response(rule_json(rule_reading(rule, clock.now())), status=status, headers={"ETag": etag_of(rule)})
+def rule_answer(request: Request, rule: Rule, status: int = 200) -> Response:
+    """A rule as it stands, with the tag of its settings; of one that the caller may change, or operate, but not read
+    no more than what that shows."""
+    may_read = rbac.allowed(request.user, READ, rule_arn(rule.name))
+    told = rule_json(rule_reading(rule, clock.now())) if may_read else hidden_json(rule, clock.now())
+    return Response(told, status=status, headers={"ETag": etag_of(rule)})
 
 
 class Rules(APIView):
@@ -85,7 +89,9 @@ class Rules(APIView):
         """
         body = RuleCreation(data=request.data)
         checked(body)
-        return rule_answer(rules.rule_create(actor=request.user, wish=body.wish()), 201)
+        rule = rules.rule_create(actor=request.user, wish=body.wish())
+        told = rule_json(rule_reading(rule, clock.now()))  # all of which the caller has just said
+        return Response(told, status=201, headers={"ETag": etag_of(rule)})
 
 
 class RulePreflight(APIView):
@@ -112,7 +118,7 @@ class RuleDetail(APIView):
     @answers("Get a replication rule", 200, RuleAnswer, query=[etag(200)])
     def get(self, request: Request, rule: str) -> Response:
         """The rule with its links. Needs fs:ReadReplicationRule on it."""
-        return rule_answer(readable(request, rule))
+        return rule_answer(request, readable(request, rule))
 
     @answers("Change a replication rule", 200, RuleAnswer, body=RuleSettings, query=[IF_MATCH, etag(200)], fails=[412])
     def patch(self, request: Request, rule: str) -> Response:
@@ -120,7 +126,7 @@ class RuleDetail(APIView):
         permitted(request, UPDATE, rule)
         changes: dict[str, Any] = dict(checked(RuleSettings(data=request.data)))
         if_match = seen(request.headers.get("If-Match", ""))
-        return rule_answer(rules.rule_update(actor=request.user, name=rule, changes=changes, seen=if_match))
+        return rule_answer(request, rules.rule_update(actor=request.user, name=rule, changes=changes, seen=if_match))
 
     @answers("Delete a replication rule", 204, query=[IF_MATCH], fails=[412])
     def delete(self, request: Request, rule: str) -> Response:
@@ -142,7 +148,7 @@ class RulePause(APIView):
         is meant: it does not end by itself. Needs fs:OperateReplicationRule on it."""
         permitted(request, OPERATE, rule)
         stated = stated_in(request.data)
-        return rule_answer(rules.rule_pause(actor=request.user, name=rule, paused=True, stated=stated))
+        return rule_answer(request, rules.rule_pause(actor=request.user, name=rule, paused=True, stated=stated))
 
 
 class RuleResume(APIView):
@@ -154,7 +160,7 @@ class RuleResume(APIView):
     def post(self, request: Request, rule: str) -> Response:
         """Go on; links that are paused by themselves stay so. Needs fs:OperateReplicationRule on it."""
         permitted(request, OPERATE, rule)
-        return rule_answer(rules.rule_pause(actor=request.user, name=rule, paused=False))
+        return rule_answer(request, rules.rule_pause(actor=request.user, name=rule, paused=False))
 
 
 class RuleScan(APIView):

@@ -220,8 +220,20 @@ class RuleLinkAnswer(StandingAnswer):
     sent_bytes = serializers.IntegerField()
     sent_at = time_or_null()
     retries = serializers.IntegerField(help_text="attempts that failed since the link was created")
+    compared_at = serializers.DateTimeField(
+        allow_null=True, help_text="when it had been compared with all of the source last; null: never yet"
+    )
+    waits_until = serializers.DateTimeField(
+        allow_null=True, help_text="nothing is begun before: a worker was lost whose last writes may still arrive"
+    )
     objects_per_second_now = number_or_null()
     bytes_per_second_now = number_or_null()
+
+
+class LinkRemovedAnswer(RulePlaceAnswer):
+    """A target that was removed, and whose place is not free yet."""
+
+    number = serializers.IntegerField()
 
 
 class RuleAnswer(StandingAnswer):
@@ -250,6 +262,7 @@ class RuleAnswer(StandingAnswer):
     scanning_objects = serializers.IntegerField(help_text="at the source, compared so far by it")
     scan_error = text_or_null()
     links = RuleLinkAnswer(many=True)
+    removing = LinkRemovedAnswer(many=True, help_text="targets that were removed: not free until they are not here")
     created_at = serializers.DateTimeField()
     changed_at = serializers.DateTimeField()
     as_of = serializers.DateTimeField()
@@ -311,6 +324,7 @@ def rule_json(reading: RuleReading) -> dict[str, Any]:
         "scanning_objects": rule.cycle_objects,
         "scan_error": reading.scan.error or None,
         "links": [link_json(link) for link in reading.links],
+        "removing": [{"number": link.number, "region": link.region, "uri": link.uri} for link in reading.removing],
         "created_at": rfc3339(rule.created_at),
         "changed_at": rfc3339(rule.changed_at),
         "as_of": rfc3339(reading.as_of),
@@ -356,6 +370,8 @@ def link_json(reading: LinkReading) -> dict[str, Any]:
         "sent_bytes": link.sent_bytes,
         "sent_at": rfc3339(link.sent_at),
         "retries": link.retries,
+        "compared_at": rfc3339(link.compared_at),
+        "waits_until": rfc3339(reading.facts.held_until),
         "objects_per_second_now": round(pace[0], 3) if pace else None,
         "bytes_per_second_now": round(pace[1], 1) if pace else None,
     }

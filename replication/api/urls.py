@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from replication.api import links, objects, rules
+from replication.api import links, objects, rules, targets
 
 _LINK = "rules/<str:rule>/links/<int:number>"
 
@@ -15,6 +15,9 @@ urlpatterns = [
     path("rules/<str:rule>/scan", rules.RuleScan.as_view(), name="api-rule-scan"),
     path("rules/<str:rule>/retry", rules.RuleRetry.as_view(), name="api-rule-retry"),
     path("rules/<str:rule>/objects", objects.RuleObjects.as_view(), name="api-rule-objects"),
+    path("rules/<str:rule>/links", targets.RuleLinks.as_view(), name="api-links"),
+    path("rules/<str:rule>/links/preflight", targets.LinkPreflight.as_view(), name="api-link-preflight"),
+    path(_LINK, targets.LinkDetail.as_view(), name="api-link"),
     path(f"{_LINK}/pause", links.LinkPause.as_view(), name="api-link-pause"),
     path(f"{_LINK}/resume", links.LinkResume.as_view(), name="api-link-resume"),
     path(f"{_LINK}/limits", links.LinkLimited.as_view(), name="api-link-limits"),

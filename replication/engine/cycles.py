@@ -4,6 +4,7 @@ a large place takes its time: a part of the stretches every `scan_every`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db import models
@@ -29,8 +30,9 @@ def _at_once(rule: Rule) -> bool:
     return rule.full_began_at is None or rule.full_began_at > clock.now() or rule.scan_wanted
 
 
-def begin(rule: Rule, lease: Lease) -> None:
-    """Begin one if it is time. Somebody who wants one at once does not wait for one that takes its time."""
+def begin(rule: Rule, lease: Lease, links: Sequence[Link]) -> None:
+    """Begin one if it is time. Somebody who wants one at once does not wait for one that takes its time. It compares
+    these links, which are all of the rule's: one that comes later is `uncompared` until the next one begins."""
     now = clock.now()
     if rule.cycle_began_at is not None and rule.cycle_began_at <= now:
         if not (rule.spread and rule.scan_wanted):
@@ -39,6 +41,8 @@ def begin(rule: Rule, lease: Lease) -> None:
         return
     with lease.transaction():
         ledger.hold_all(rule.pk)
+        if set(rule.links.kept().values_list("pk", flat=True)) != {link.pk for link in links}:
+            return  # a target came or went since this round began: the next one begins at once
         rule.links.update(uncompared=False)
         shards.join(rule.pk)
         spread = not _at_once(rule) and shards.are_many(rule.pk)

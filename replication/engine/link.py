@@ -10,17 +10,17 @@ from core.bringing import Side, Unbrought
 from core.errors import LakeMirrorError
 from core.replicating.health import Standing, after, answered
 from core.replicating.outcomes import Kind, Outcome, of_error
-from core.replicating.retries import PROBE_BLOCKED
+from core.replicating.retries import PROBE_BLOCKED, ROUND_SECONDS
 from core.replicating.states import Code, Health
 from core.text.phrases import count
 from db import clock
 from deployment.wiring import replication_jobs
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
-from replication.engine import settling
+from replication.engine import removal, settling
 from replication.engine.carrying import carrying_of
 from replication.engine.copying import Copying
-from replication.engine.round import ROUND_SECONDS, Round, Sent, seconds_of_writes
+from replication.engine.round import Round, Sent, seconds_of_writes
 from replication.engine.version_copying import copying_of
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties, ledger, shards
@@ -37,6 +37,8 @@ def advance(lease: Lease) -> DutyOutcome:
         return DutyOutcome("deleted")
     if link.rule.deleting:
         return DutyOutcome("being deleted")
+    if link.removing:
+        return removal.advance_link(link, lease)
     if link.paused or link.rule.paused:
         return DutyOutcome("paused")
     if (seconds_left := seconds_of_writes(link)) > 0:

@@ -212,7 +212,7 @@ def note(rule: Rule, lacks: Lacks) -> set[int]:
     ledger.hold_all(rule.pk)
     for link_id in sorted(link_id for link_id, some in lacks.items() if some):
         link = ledger.hold(link_id)
-        if link is None:
+        if link is None or link.removing:
             continue
         left_over = ledger.note(link, lacks[link_id], now)
         if len(left_over) < len(lacks[link_id]):

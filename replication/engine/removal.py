@@ -1,14 +1,18 @@
-"""A rule that was deleted goes with its rows, so many at a time; what it has copied stays where it is."""
+"""A rule that was deleted, or a link that was removed, goes with its rows, so many at a time; what it has copied stays
+where it is."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
 
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine.round import seconds_of_writes
-from replication.models import OpenObject, Rule, Shard, Touched
-from replication.transitions import duties
+from replication.models import Link, OpenObject, Rule, Shard, Touched
+from replication.transitions import duties, ledger
 
 BATCH = 5000
 SLICE_SECONDS = 10.0
@@ -24,7 +28,12 @@ def advance(rule: Rule, lease: Lease) -> DutyOutcome:
             waiting = max((seconds_of_writes(link) for link in links), default=0.0)
             if waiting > 0:
                 return DutyOutcome("waiting for its last writes", min(waiting, 5.0))
-            if not _remove_some(rule, [link.pk for link in links]):
+            rows = (
+                OpenObject.objects.filter(link__in=links),
+                Touched.objects.filter(rule=rule.pk),
+                Shard.objects.filter(rule=rule.pk),
+            )
+            if not _remove_some(rows):
                 for link in links:
                     duties.end_link(link.pk)
                 rule.delete()
@@ -33,13 +42,25 @@ def advance(rule: Rule, lease: Lease) -> DutyOutcome:
     return DutyOutcome("being deleted", 0.0)
 
 
-def _remove_some(rule: Rule, link_ids: list[int]) -> bool:
+def advance_link(link: Link, lease: Lease) -> DutyOutcome:
+    """The same of one link: its number is never given again, its place is free once the link is gone."""
+    began = time.monotonic()
+    while time.monotonic() - began < SLICE_SECONDS:
+        with lease.transaction():
+            held = ledger.hold(link.pk)
+            waiting = seconds_of_writes(held) if held is not None else 0.0
+            if waiting > 0:
+                return DutyOutcome("waiting for its last writes", min(waiting, 5.0))
+            if not _remove_some([OpenObject.objects.filter(link=link.pk)]):
+                Link.objects.filter(pk=link.pk).delete()
+                Duty.objects.filter(pk=lease.duty.pk).delete()
+                return DutyOutcome("removed")
+    return DutyOutcome("being removed", 0.0)
+
+
+def _remove_some(kinds: Iterable[QuerySet]) -> bool:
     """Whether there was anything left."""
-    for rows in (
-        OpenObject.objects.filter(link__in=link_ids),
-        Touched.objects.filter(rule=rule.pk),
-        Shard.objects.filter(rule=rule.pk),
-    ):
+    for rows in kinds:
         pks = list(rows.order_by().values_list("pk", flat=True)[:BATCH])
         if pks:
             rows.model.objects.filter(pk__in=pks)._raw_delete(rows.db)

@@ -18,6 +18,7 @@ from typing import Any
 from django.db.models import Max
 
 from core.replicating.health import Standing
+from core.replicating.retries import LONGEST_WRITES, MARGIN_SECONDS, ROUND_SECONDS
 from core.replicating.states import Health
 from db import clock
 from jobs.lease import Lease
@@ -29,15 +30,11 @@ from replication.transitions import ledger
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.progress import LARGE, lane_of
 
-ROUND_SECONDS = 20.0
-"""So long objects are begun; then other links have their turn."""
 SETTLE_SECONDS = 1.0
 TOLD_SECONDS = 2.0
 """So often limits and pauses are read."""
 CLAIMED = 500
 """So many rows are handed out at a time; more follow once half of them have ended."""
-MARGIN_SECONDS = 75.0
-"""Longer than one request to a store can take, and clocks of machines differ: who takes over waits so long."""
 
 
 @dataclass(slots=True)
@@ -156,7 +153,7 @@ class Round:
         self._told_at = time.monotonic()
         self.lease.renew()
         now = Link.objects.filter(pk=self.link.pk).select_related("rule").first()
-        if now is None or now.paused or now.rule.paused or now.rule.deleting:
+        if now is None or now.removing or now.paused or now.rule.paused or now.rule.deleting:
             self.stop()
             return
         self.mover.pace(float(now.bytes_per_second or 0), float(now.objects_per_second or 0))
@@ -199,7 +196,7 @@ def seconds_of_writes(link: Link) -> float:
     that was ahead: as long as any counts from now on."""
     if link.writes_until is None:
         return 0.0
-    now, longest = clock.now(), ROUND_SECONDS + MARGIN_SECONDS
+    now, longest = clock.now(), LONGEST_WRITES
     left = (link.writes_until - now).total_seconds()
     if left > longest:
         same = Link.objects.filter(pk=link.pk, writes_until=link.writes_until)

@@ -36,10 +36,10 @@ def advance(lease: Lease) -> DutyOutcome:
 def _look(rule: Rule, lease: Lease) -> DutyOutcome:
     looker = None
     try:
-        looker = looker_of(rule, list(rule.links.all()))
+        looker = looker_of(rule, list(rule.links.kept()))
         began = time.monotonic()
         touched.look(rule, looker, lease, lambda: time.monotonic() - began >= SLICE_SECONDS)
-        cycles.begin(rule, lease)
+        cycles.begin(rule, lease, looker.links)
         piece = Piece(rule, lease, looker, began + SLICE_SECONDS)
         piece.carry()
         sweeping.sweep(rule, looker, lease)

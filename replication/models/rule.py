@@ -70,6 +70,9 @@ class Rule(Pausable, Labelled):
     full_ended_at = models.DateTimeField(null=True)
     full_objects = models.BigIntegerField(default=0, help_text="at the source, by that look")
     full_bytes = models.BigIntegerField(default=0)
+    last_link = models.IntegerField(
+        default=0, db_default=0, help_text="the highest number of a link that has gone, or came later"
+    )
     scan_wanted = models.BooleanField(default=False, help_text="somebody asked for a look at once")
     error = ExactTextField(blank=True, help_text="why the source can't be listed; empty: it can")
     error_since = models.DateTimeField(null=True)
@@ -116,6 +119,10 @@ class Link(Pausable):
     number = models.IntegerField(help_text="among the links of its rule, from 1; never given twice")
     region = models.CharField(max_length=64, help_text="of the target")
     uri = models.CharField(max_length=LONGEST_URI, help_text="of the target, as the rule's")
+    added_at = models.DateTimeField(null=True, help_text="null: with the rule")
+    removing = models.BooleanField(
+        default=False, db_default=False, help_text="it goes, in the background, with its rows"
+    )
     workers = models.IntegerField(default=16, help_text="so many objects at a time")
     bytes_per_second = models.BigIntegerField(null=True, help_text="null: as fast as it goes")
     objects_per_second = models.IntegerField(null=True, help_text="null: as fast as it goes")

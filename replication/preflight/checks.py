@@ -22,7 +22,7 @@ from core.installations.preflight import Check, NotAsked
 from core.replicating import preflight as decide
 from core.replicating import wishes
 from core.replicating.merging import Listing
-from core.replicating.wishes import RuleWish
+from core.replicating.wishes import RuleWish, TargetWish
 from core.travelling.describing import Terms
 from db import clock
 from deployment import config
@@ -30,10 +30,12 @@ from deployment.wiring import region_settings, replication_jobs
 from installations.probes import Answers, ask
 from mirrors.preflight.checks import Preflight
 from rbac import services as rbac
+from replication.models import Rule
 from replication.preflight import travelling, versions
 from replication.services import places
 from replication.services.places import Target
 from replication.services.rules import TRAVELLING, check_unused, rights_to_create
+from replication.services.targets import rights_to_add
 
 PROBE_SECONDS = 6.0
 NOT_TRIED = NotAsked("nothing is written while you type", hint="Leave the field, or click Check")
@@ -42,10 +44,12 @@ _NO_SOURCE = NotAsked("the source is not known")
 
 
 class _Plan:
-    """A rule that somebody thinks of: its places, as far as they are any."""
+    """A rule that somebody thinks of: its places, as far as they are any. `rule`: one that there is, which shall have
+    the wish's only target, too."""
 
-    def __init__(self, wish: RuleWish) -> None:
+    def __init__(self, wish: RuleWish, rule: Rule | None = None) -> None:
         self.wish = wish
+        self.rule = rule
         self.wrong: dict[str, LakeMirrorError] = {}
         self.places: dict[str, Target] = {}
         self._add(decide.SOURCE, wish.region, wish.uri, "source")
@@ -102,13 +106,25 @@ def check_plan(*, actor: Any, wish: RuleWish, writing: bool) -> Preflight:
     """Every check of a rule that somebody thinks of; `writing`: with probes. Raises Denied unless the actor might
     create it; nothing else is raised."""
     rbac.require(actor, *rights_to_create(wish))
-    plan = _Plan(wish)
+    deciding = decide.deciding(len(wish.targets), versions=wish.all_versions)
+    return _checked(actor, _Plan(wish), deciding, writing)
+
+
+def check_target_plan(*, actor: Any, rule: Rule, target: TargetWish, overwrite: bool, writing: bool) -> Preflight:
+    """The same of one more target of a rule that there is. Raises Denied unless the actor might add it."""
+    rbac.require(actor, *rights_to_add(rule.name, target.uri))
+    same = {name: getattr(rule, name) for name in ("versions", *TRAVELLING)}
+    wish = RuleWish(rule.name, rule.region, rule.uri, [target], overwrite=overwrite, **same)
+    deciding = decide.deciding(1, versions=wish.all_versions) - {"name"}
+    return _checked(actor, _Plan(wish, rule), deciding, writing)
+
+
+def _checked(actor: Any, plan: _Plan, deciding: frozenset[str], writing: bool) -> Preflight:
     first = {f"{side}-listing": partial(plan.reader(side).listing, "") for side in plan.places}
     first |= travelling.first_round(plan.terms, plan.readers)
     answers: Answers = ask(first | versions.first_round(plan.versioned))
     apart = _apart(actor, plan)
     answers |= ask(_second_round(plan, answers, apart, writing))
-    deciding = decide.deciding(len(wish.targets), versions=wish.all_versions)
     return Preflight(list(_checks(plan, answers, apart)), clock.now(), deciding)
 
 
@@ -117,16 +133,19 @@ def _apart(actor: Any, plan: _Plan) -> dict[str, LakeMirrorError | None]:
     found: dict[str, LakeMirrorError | None] = {}
     before: list[Target] = []
     for side, target in plan.targets.items():
-        found[side] = _told(partial(_check_one, actor, plan.source, [*before, target]))
+        found[side] = _told(partial(_check_one, actor, plan, [*before, target]))
         before.append(target)
     return found
 
 
-def _check_one(actor: Any, source: Place | None, targets: list[Target]) -> None:
-    if source is None:
+def _check_one(actor: Any, plan: _Plan, targets: list[Target]) -> None:
+    if plan.source is None:
         raise _NO_SOURCE
-    places.check_apart_from_itself(source, targets)
-    places.check_apart(actor, source, targets[-1:])
+    if plan.rule is not None:
+        places.check_beside(actor, plan.rule, targets[-1])
+    else:
+        places.check_apart_from_itself(plan.source, targets)
+        places.check_apart(actor, plan.source, targets[-1:])
     places.check_apart_from_repositories(actor, targets[-1:])
 
 
@@ -166,7 +185,8 @@ def _second_round(
 
 def _checks(plan: _Plan, answers: Answers, apart: dict[str, LakeMirrorError | None]) -> Iterator[Check]:
     wish = plan.wish
-    yield decide.check_name(wish.name, _told(partial(_check_name, wish.name)))
+    if plan.rule is None:
+        yield decide.check_name(wish.name, _told(partial(_check_name, wish.name)))
     yield from _of_place(plan, decide.SOURCE, wish.uri, answers)
     if plan.source:
         read = answers.get("source-read")

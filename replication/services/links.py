@@ -20,7 +20,7 @@ from replication.transitions import duties, ledger
 
 def find_link(rule: Rule, number: int) -> Link:
     """The link of this number. Raises NotFound."""
-    link = Link.objects.filter(rule=rule, number=number).first() if number < 10**9 else None
+    link = Link.objects.kept().filter(rule=rule, number=number).first() if number < 10**9 else None
     if link is None:
         raise NotFound(f"the rule '{rule.name}' has no link {number}")
     return link
@@ -32,7 +32,7 @@ def _held(name: str, number: int) -> Link:
     rule = find_rule(name)
     link = ledger.hold(find_link(rule, number).pk)
     if link is None:
-        raise NotFound(f"the rule '{name}' has been deleted")
+        raise NotFound(f"the rule '{name}' has no link {number} any more")
     link.rule = rule
     return link
 

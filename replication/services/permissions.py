@@ -22,6 +22,12 @@ STEPS = (
         ("fs:AttachStorageNamespace", namespace_arn("{namespace}")),
     ),
     a_step("rules.change", "Change a replication rule", ("fs:UpdateReplicationRule", _RULE)),
+    a_step(
+        "rules.targets",
+        "Give a replication rule another target",
+        ("fs:UpdateReplicationRule", _RULE),
+        ("fs:AttachStorageNamespace", namespace_arn("{namespace}")),
+    ),
     a_step("rules.delete", "Delete a replication rule", ("fs:DeleteReplicationRule", _RULE)),
     a_step("rules.operate", "Pause, scan, retry and limit a replication rule", _OPERATE),
 )
@@ -37,5 +43,5 @@ def _places(most: int) -> Iterable[Place]:
 
     rules = Rule.objects.filter(deleting=False).order_by("name").values_list("name", flat=True)
     yield from ({"rule": name} for name in rules[:most])
-    links = Link.objects.filter(rule__deleting=False).order_by("rule__name", "number")
+    links = Link.objects.live().order_by("rule__name", "number")
     yield from ({"rule": name, "namespace": uri} for name, uri in links.values_list("rule__name", "uri")[:most])

@@ -13,7 +13,7 @@ from core.access.rule_rights import rule_arn
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
 from core.installations.places import Place
 from core.replicating.eligible import is_own
-from core.replicating.wishes import RuleWish, told_overlap
+from core.replicating.wishes import RuleWish, TargetWish, told_overlap
 from deployment import config
 from deployment.wiring import clients, region_settings, replication_jobs
 from installations.claimed_places import claimed_places
@@ -41,12 +41,13 @@ class Target(NamedTuple):
 
 def targets_of(wish: RuleWish) -> list[Target]:
     """Where a rule would write. Raises Invalid for a region that there is not."""
-    found = []
-    for number, target in enumerate(wish.targets):
-        _check_region(target.region, f"targets.{number}.region")
-        place = region_settings.place(target.region, target.uri)
-        found.append(Target(f"targets.{number}.uri", target.region, place))
-    return found
+    return [target_of(target, f"targets.{number}.") for number, target in enumerate(wish.targets)]
+
+
+def target_of(target: TargetWish, prefix: str = "") -> Target:
+    """One of them; `prefix`: what its fields' names begin with. Raises the same."""
+    _check_region(target.region, f"{prefix}region")
+    return Target(f"{prefix}uri", target.region, region_settings.place(target.region, target.uri))
 
 
 def source_of(wish: RuleWish) -> Place:
@@ -90,6 +91,27 @@ def check_apart(actor: Any, source: Place, targets: Sequence[Target], itself: Ru
                 told = _told(actor, target.place, place_of_link(link), whose_link(link), right)
                 raise Conflict(told, field=target.field, hint=_APART)
     _check_no_way_back(actor, source, targets, links)
+
+
+def check_beside(actor: Any, rule: Rule, target: Target) -> None:
+    """May a rule that there is have this target, too? As both checks above, with its own targets of now."""
+    source = source_place(rule)
+    check_apart_from_itself(source, [target])
+    for link in rule.links.order_by("number"):
+        place = place_of_link(link)
+        if target.place.overlaps(place) and link.removing:
+            text = f"{target.place} overlaps {place}, a target of this rule that is being removed"
+            raise Conflict(text, field=target.field, hint="Try again in a minute or two")
+        if target.place.overlaps(place):
+            told = told_overlap(target.place.uri, place.uri, f"another target of this rule, {place}")
+            raise Invalid(told, field=target.field, hint=_APART)
+    check_apart(actor, source, [target], itself=rule)
+
+
+def source_place(rule: Rule) -> Place:
+    """Where a rule reads. Raises Invalid for a region that is not configured any more."""
+    _check_region(rule.region, "source.region")
+    return region_settings.place(rule.region, rule.uri)
 
 
 def _told(actor: Any, target: Place, place: Place, whose: str, right: tuple[str, str]) -> str:
@@ -195,13 +217,15 @@ def check_reached(source: Place, region: str, targets: Sequence[Target]) -> None
 
 
 def check_empty(targets: Sequence[Target]) -> None:
-    """Raises Conflict where something lies at a target, or where nobody can tell: it would be replaced if the source
-    has another object of that key. Unreachable."""
+    """Raises Conflict where something lies at a target, or where nobody can tell, as of a bucket that somebody has yet
+    to make: it would be replaced if the source has another object of that key. Unreachable."""
     for target in targets:
         try:
             listing = replication_jobs.quick_place_of(target.region, target.place.uri).listing("")
-        except NotFound:
-            continue
+        except NotFound as error:
+            text = f"{target.place.uri} does not exist, so nobody knows what will be there: {error.message}"
+            hint = f"Create the bucket in the store of {target.region}, then try again"
+            raise Conflict(text, field=target.field, hint=hint) from error
         except Unreachable as error:
             raise Unreachable(error.message, field=target.field, hint=error.hint) from error
         except LakeMirrorError as error:

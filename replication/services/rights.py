@@ -8,6 +8,7 @@ from core.access.policies import ALL, Right, namespace_arn
 from core.access.rule_rights import rule_arn
 from core.access.somewhere import has_somewhere
 from rbac import services as rbac
+from replication.models import Rule
 
 LIST: Right = ("fs:ListReplicationRules", ALL)
 _CREATE: Right = ("fs:CreateReplicationRule", rule_arn(ALL))
@@ -22,6 +23,12 @@ def may_create_some(user: Any) -> bool:
         return False
     policies = rbac.policies_of(user)
     return all(has_somewhere(policies, right, user.username) for right in (_CREATE, _ATTACH))
+
+
+def rules_read_by(user: Any) -> list[int]:
+    """The keys of the rules that somebody may read, by name; also of one that is being deleted."""
+    names = Rule.objects.order_by("name").values_list("pk", "name")
+    return [pk for pk, name in names if rbac.allowed(user, "fs:ReadReplicationRule", rule_arn(name))]
 
 
 def require_some_creation(user: Any) -> None:

@@ -77,7 +77,7 @@ def rule_create(*, actor: Any, wish: RuleWish, failed_checks: Sequence[str] = ()
         versioning.check_versioned(source, checked.region, targets)
     if not checked.overwrite:
         places.check_empty(targets)
-    exact = _exactness(checked, targets)
+    exact = exactness(checked, targets)
     with transaction.atomic():
         hold_places()
         check_unused(checked.name)
@@ -129,7 +129,7 @@ def check_unused(name: str) -> None:
     raise Conflict(f"a rule named '{name}' exists", field="name", hint="Choose another name")
 
 
-def _exactness(wish: RuleWish, targets: Sequence[places.Target]) -> list[bool | None]:
+def exactness(wish: RuleWish, targets: Sequence[places.Target]) -> list[bool | None]:
     """Of each target whether it takes versions under their ids; None where only the latest are copied. Raises Conflict
     for one that has versions already, unless the wish allows that."""
     if not wish.all_versions:
@@ -249,7 +249,7 @@ def rule_retry(*, actor: Any, name: str, ids: Collection[int] | None = None, cod
     rbac.require(actor, right)
     with transaction.atomic():
         rule = find_rule(name)
-        numbers = [retry_open(pk, ids, code) for pk in rule.links.order_by("pk").values_list("pk", flat=True)]
+        numbers = [retry_open(pk, ids, code) for pk in rule.links.kept().order_by("pk").values_list("pk", flat=True)]
         _audit(actor, right, Verb.RETRY, rule.audit_name, after=retry_recorded(sum(numbers), ids, code))
     return sum(numbers)
 
@@ -306,7 +306,7 @@ def _wake_all(rule: Rule) -> None:
 
 def _recorded(rule: Rule) -> dict[str, Any]:
     """A rule for the audit trail."""
-    links = rule.links.order_by("number")
+    links = rule.links.kept().order_by("number")
     source = {"region": rule.region, "uri": rule.uri}
     return {
         "rule": rule.name,

@@ -86,7 +86,7 @@ def look_at(rule: Rule, key: str) -> ObjectReading:
     """HEAD at the source and at each target. Raises Invalid for what can be no key of the rule, and what the source's
     store answers."""
     check_key(key)
-    links = list(rule.links.select_related("rule").order_by("number"))
+    links = list(rule.links.kept().select_related("rule").order_by("number"))
     noted = {row.link_id: row for row in OpenObject.objects.filter(link__in=links, key=key.encode())}
     tagged = rule.terms.all or bool(rule.tags)
     calls = {link.pk: partial(_look, link.region, link.uri, key, tagged=tagged) for link in links}

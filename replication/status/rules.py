@@ -8,18 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State
 from core.replicating.explain import LinkFacts, ScanFacts, Told, tell_link, tell_rule
 from core.replicating.reasons import reason_words
+from core.replicating.retries import LONGEST_WRITES
 from core.replicating.states import OpenStatus
 from core.text.phrases import Phrase
 from core.travelling.words import travel_words
 from jobs.models import Duty
 from replication.models import Link, OpenCount, Rule, Touched
-from replication.transitions.duties import SCAN
+from replication.transitions.duties import LINK, SCAN
 
 OVERDUE = timedelta(minutes=5)
 """A look that was due so long ago, and that nobody has begun, says that no worker is there for it."""
@@ -104,10 +105,11 @@ class LinkReading:
 
 @dataclass(frozen=True, slots=True)
 class RuleReading:
-    """A rule with its links, and what is said of it."""
+    """A rule with its links, and what is said of it. `removing`: links that go, whose places are not free yet."""
 
     rule: Rule
     links: Sequence[LinkReading]
+    removing: Sequence[Link]
     scan: ScanFacts
     told: Told
     as_of: datetime
@@ -150,7 +152,13 @@ class RuleReading:
     @property
     def moving(self) -> bool:
         """Whether its page will soon say something else."""
-        return self.told.state in (State.NEW, State.SYNCING, State.RETRYING) or self.rule.cycle_began_at is not None
+        moving = self.told.state in (State.NEW, State.SYNCING, State.RETRYING)
+        return moving or bool(self.removing) or self.rule.cycle_began_at is not None
+
+    @property
+    def several(self) -> bool:
+        """Whether one of its links can be removed."""
+        return len(self.links) > 1
 
     @property
     def needs_somebody(self) -> bool:
@@ -174,11 +182,20 @@ def rule_readings(rules: Sequence[Rule], now: datetime) -> list[RuleReading]:
     rows = OpenCount.objects.filter(link__rule__in=rules, number__gt=0).order_by("link", "status", "code")
     for key, *count in rows.values_list("link", "status", "code", "number", "bytes"):
         counts[key].append(ReasonCount(*count))
-    duties = {-duty.subject: duty for duty in Duty.objects.filter(kind=SCAN, subject__in=[-rule.pk for rule in rules])}
+    scanning, copying = _duties(rules, [link for some in links.values() for link in some])
     touched = Touched.objects.filter(rule=OuterRef("pk"))
     named = set(Rule.objects.filter(Exists(touched), pk__in=[rule.pk for rule in rules]).values_list("pk", flat=True))
-    scans = {rule.pk: _scan(rule, duties.get(rule.pk), rule.pk in named, now) for rule in rules}
-    return [_reading(rule, links[rule.pk], counts, scans[rule.pk], now) for rule in rules]
+    scans = {rule.pk: _scan(rule, scanning.get(rule.pk), rule.pk in named, now) for rule in rules}
+    return [_reading(rule, links[rule.pk], counts, scans[rule.pk], copying, now) for rule in rules]
+
+
+def _duties(rules: Sequence[Rule], links: Sequence[Link]) -> tuple[dict[int, Duty], dict[int, Duty]]:
+    """Those of these rules, and those of these links, by whose they are."""
+    scans = Q(kind=SCAN, subject__in=[-rule.pk for rule in rules])
+    found: tuple[dict[int, Duty], dict[int, Duty]] = {}, {}
+    for duty in Duty.objects.filter(scans | Q(kind=LINK, subject__in=[-link.pk for link in links])):
+        found[duty.kind == LINK][-duty.subject] = duty
+    return found
 
 
 def worst_first(readings: Sequence[RuleReading]) -> list[RuleReading]:
@@ -187,11 +204,17 @@ def worst_first(readings: Sequence[RuleReading]) -> list[RuleReading]:
 
 
 def _reading(
-    rule: Rule, links: Sequence[Link], counts: Mapping[int, Sequence[ReasonCount]], scan: ScanFacts, now: datetime
+    rule: Rule,
+    links: Sequence[Link],
+    counts: Mapping[int, Sequence[ReasonCount]],
+    scan: ScanFacts,
+    duties: Mapping[int, Duty],
+    now: datetime,
 ) -> RuleReading:
-    read = [_link_reading(link, counts.get(link.pk, ()), scan, rule, now) for link in links]
+    kept = [link for link in links if not link.removing]
+    read = [_link_reading(link, counts.get(link.pk, ()), scan, rule, duties.get(link.pk), now) for link in kept]
     told = tell_rule([(reading.facts, reading.told) for reading in read], scan, rule.pause, now)
-    return RuleReading(rule, read, scan, told, now)
+    return RuleReading(rule, read, [link for link in links if link.removing], scan, told, now)
 
 
 def _scan(rule: Rule, duty: Duty | None, named: bool, now: datetime) -> ScanFacts:
@@ -211,7 +234,23 @@ def _takes(rule: Rule) -> float:
     return seconds if seconds > rule.scan_every else 0.0
 
 
-def _link_reading(link: Link, counts: Sequence[ReasonCount], scan: ScanFacts, rule: Rule, now: datetime) -> LinkReading:
+def _held_until(link: Link, duty: Duty | None, now: datetime) -> datetime | None:
+    """Until when nothing is begun on a link for the writes of a worker that is gone: nobody copies, and that should
+    have been written down as ended."""
+    worked_on = duty is not None and duty.until is not None and duty.until > now
+    if worked_on or link.writes_until is None or link.writes_until <= now:
+        return None
+    return min(link.writes_until, now + timedelta(seconds=LONGEST_WRITES))
+
+
+def _is_fresh(link: Link, rule: Rule) -> bool:
+    """Whether no comparison of everything that began since the link is there has ended."""
+    return link.added_at is not None and (rule.full_began_at is None or rule.full_began_at < link.added_at)
+
+
+def _link_reading(
+    link: Link, counts: Sequence[ReasonCount], scan: ScanFacts, rule: Rule, duty: Duty | None, now: datetime
+) -> LinkReading:
     sums: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for count in counts:
         number, size = sums[count.status]
@@ -237,5 +276,7 @@ def _link_reading(link: Link, counts: Sequence[ReasonCount], scan: ScanFacts, ru
         unlisted=link.listing_error,
         more=link.overflowed,
         compared_at=link.compared_at,
+        fresh=_is_fresh(link, rule),
+        held_until=_held_until(link, duty, now),
     )
     return LinkReading(link, facts, tell_link(facts, scan, now, rule.pause), counts, now)

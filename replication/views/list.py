@@ -93,7 +93,7 @@ def _holding(text: str) -> object:
     rows = Rule.objects.live()
     if not text:
         return rows
-    holds = Q(name__icontains=text) | Q(uri__icontains=text) | Q(links__uri__icontains=text)
+    holds = Q(name__icontains=text) | Q(uri__icontains=text) | Q(links__uri__icontains=text, links__removing=False)
     return rows.filter(holds).distinct()
 
 

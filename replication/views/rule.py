@@ -118,7 +118,7 @@ def rule_delete(request: HttpRequest, rule: str) -> HttpResponse:
     found = find_visible(request, rule)
     rbac.require(request.user, right_on(DELETE, found))
     if request.method != "POST":
-        context = {"rule": found, "links": list(found.links.order_by("number"))}
+        context = {"rule": found, "links": list(found.links.kept().order_by("number"))}
         return render(request, "replication/delete.html", SECTION | context)
     rules.rule_delete(actor=request.user, name=found.name, reason=request.POST.get("reason", "")[:1000])
     messages.success(request, f"The rule {found.name} is deleted. All objects stay where they are.")

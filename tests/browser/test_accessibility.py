@@ -64,6 +64,8 @@ CASES = {
     "rule": ["/replication/orders/", "/replication/logs/"],
     "rule_open": ["/replication/orders/open/?link=2", "/replication/logs/open/"],
     "rule_edit": ["/replication/orders/edit/"],
+    "target_new": ["/replication/orders/links/new/"],
+    "target_remove": ["/replication/orders/links/1/remove/", "/replication/logs/links/1/remove/"],
     "rule_delete": ["/replication/orders/delete/"],
     "notifications": ["/notifications/"],
     "maintenance_new": ["/notifications/maintenance/new/"],

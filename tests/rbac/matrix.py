@@ -158,8 +158,10 @@ exports.see exports.repair-drift: POST export_repair-drift
 rules.list: GET api-rules, GET rules
 rules.create: POST api-rules, POST api-rule-preflight, GET rule_new, POST rule_new
 rules.see: GET api-rule, GET api-link-open, GET api-rule-objects, GET rule, GET rule_open
-rules.change: PATCH api-rule
-rules.see rules.change: GET rule_edit, POST rule_edit
+rules.change: PATCH api-rule, DELETE api-link
+rules.change rules.targets: POST api-links, POST api-link-preflight
+rules.see rules.change: GET rule_edit, POST rule_edit, GET target_new, GET target_remove, POST target_remove
+rules.see rules.change rules.targets: POST target_new
 rules.delete: DELETE api-rule
 rules.see rules.delete: GET rule_delete, POST rule_delete
 rules.operate: POST api-rule-pause, POST api-rule-resume, POST api-rule-scan, POST api-rule-retry

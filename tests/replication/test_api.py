@@ -97,7 +97,7 @@ def test_a_target_that_cannot_be_listed_may_not_be_empty(w: World, api: Api) -> 
 
 
 def test_what_lakemirror_keeps_at_a_target_is_nobodys(w: World, api: Api) -> None:
-    w.away.buckets["out"] = {"in/_lakemirror/probe": b"ours"}
+    w.away.buckets["out"], w.far.buckets["far"] = {"in/_lakemirror/probe": b"ours"}, {}
     assert api.call("POST", RULES, BODY)[0] == 201
 
 
@@ -472,6 +472,21 @@ def test_operators_run_rules_and_change_none(lm: Deployment) -> None:
     assert otis.call("POST", f"{RULES}/logs/retry", {"all": True})[0] == 202
     assert otis.call("PATCH", f"{RULES}/logs", {"scan_every": 60})[0] == 403
     assert otis.call("DELETE", f"{RULES}/logs")[0] == 403 and otis.call("POST", RULES, BODY)[0] == 403
+
+
+def test_who_may_operate_and_not_read_is_told_no_more_than_whether_it_is_paused(api: Api) -> None:
+    in_trouble()
+    rita = person("rita")
+    document = policy_document("Runs", allow(["fs:OperateReplicationRule"], "arn:lakefs:fs:::replication/orders"))
+    rbac.policy_attach(actor="system:tests", policy=rbac.policy_put(actor="system:tests", document=document), user=rita)
+    status, told = Api(rita).call("POST", f"{RULES}/orders/pause", {"reason": "new disks"})
+    assert (status, told["name"], told["word"], told["pause_reason"]) == (200, "orders", "Paused", "new disks")
+    assert (told["source"]["uri"], told["links"], told["labels"], told["failed_objects"]) == ("", [], {}, 0)
+    for call, body in (("resume", None), ("links/2/limits", {"workers": 2}), ("links/2/pause", {})):
+        status, told = Api(rita).call("POST", f"{RULES}/orders/{call}", body)
+        assert (status, told["word"], told["links"]) == (200, "Unknown", []), told
+    assert "fs:ReadReplicationRule" in told["reason"]
+    assert set(told) == set(api.call("GET", f"{RULES}/orders")[1])
 
 
 def test_nobody_else_is_told_whether_a_rule_is_there(outsider: User) -> None:
