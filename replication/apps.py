@@ -8,11 +8,12 @@ class ReplicationConfig(AppConfig):
 
     def ready(self) -> None:
         from installations.claimed_places import register_places
+        from installations.needed_rights import register_needs
         from jobs import housekeeping
         from mirrors.services.arrivals import register_hearer
         from replication import duty_kinds
         from replication.models import Link, Rule
-        from replication.services import permissions, places
+        from replication.services import needed_rights, permissions, places
         from replication.transitions.touching import objects_changed
 
         duty_kinds.register()
@@ -20,4 +21,5 @@ class ReplicationConfig(AppConfig):
         housekeeping.register(Rule.forget_ended)
         housekeeping.register(Link.forget_ended)
         permissions.register_rules()
+        register_needs(needed_rights.needs)
         register_places(places.APP, places.places, places.forget)

@@ -43,6 +43,8 @@ PAGES = {
     "rules": "replication-rules#the-pages",
     "rule": "replication-rules#states",
     "rule_new": "replication-rules#before-it-is-created",
+    "target_new": "replication-rules#targets-that-come-and-go",
+    "target_remove": "replication-rules#targets-that-come-and-go",
     "rule_edit": "replication-rules#fields",
     "rule_open": "replication-rules#open-objects",
     "rule_delete": "replication-rules#deleting-one",

@@ -16,6 +16,7 @@ from db import clock
 from exports.models import Export
 from mirrors.models import Mirror, Repository
 from mirrors.services.rights import require_sight
+from replication.models import Rule
 from web.openapi import answers
 from web.schemas import many_texts
 from web.serializers import rfc3339
@@ -84,6 +85,14 @@ class ExportHitAnswer(serializers.Serializer):
     export_path = serializers.CharField()
 
 
+class RuleHitAnswer(serializers.Serializer):
+    """A replication rule whose name, source or target holds the text."""
+
+    name = serializers.CharField()
+    source_region = serializers.CharField()
+    source_uri = serializers.CharField()
+
+
 class RegionHitAnswer(serializers.Serializer):
     """A region that has an installation."""
 
@@ -118,12 +127,13 @@ class FoundAnswer(serializers.Serializer):
     branches = _hits(BranchHitAnswer)
     missing = _hits(PathHitAnswer)
     exports = _hits(ExportHitAnswer)
+    rules = _hits(RuleHitAnswer)
     regions = _hits(RegionHitAnswer)
     users = _hits(UserHitAnswer)
 
 
 class Search(APIView):
-    """Where is that? Regions, repositories, mirrors, commits, branches, exports, users, and missing files."""
+    """Where is that? Regions, repositories, mirrors, commits, branches, exports, rules, users, and missing files."""
 
     tag = "search"
 
@@ -144,6 +154,7 @@ class Search(APIView):
                 "branches": _hits_json(results.branches, _branch),
                 "missing": _hits_json(results.paths, _path),
                 "exports": _hits_json(results.exports, _export),
+                "rules": _hits_json(results.rules, _rule),
                 "regions": _hits_json(results.regions, lambda region: {"name": region}),
                 "users": _hits_json(results.users, lambda user: {"name": user.username}),
             }
@@ -181,6 +192,10 @@ def _branch(hit: BranchHit) -> dict[str, Any]:
 def _export(row: Export) -> dict[str, Any]:
     which = {"repository": row.repository, "branch": row.branch, "name": row.name, "region": row.region}
     return which | {"export_path": row.path}
+
+
+def _rule(row: Rule) -> dict[str, Any]:
+    return {"name": row.name, "source_region": row.region, "source_uri": row.uri}
 
 
 def _path(hit: PathHit) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""One text, looked for among regions, repositories, mirrors, commits, branches, users and the paths of what is missing.
+"""One text, looked for among regions, repositories, mirrors, commits, branches, exports, replication rules, users and
+the paths of what is missing.
 
 Of each kind the first few are given, and whether there are more. Every look is bounded: ids by an index, names and
 paths among the rows that were written last; `looked_at_all` says whether that was all of them.
@@ -25,6 +26,9 @@ from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.find_commit import LEAST_DIGITS, commits_beginning
 from rbac import services as rbac
 from rbac.models import User
+from replication.models import Rule
+from replication.queries.find_rules import rules_holding
+from replication.services.rights import rules_read_by
 
 T = TypeVar("T")
 FEW = 20
@@ -83,6 +87,7 @@ class SearchResults:
     branches: Hits[BranchHit]
     paths: Hits[PathHit]
     exports: Hits[Export]
+    rules: Hits[Rule]
     regions: Hits[str]
     users: Hits[User]
 
@@ -90,7 +95,7 @@ class SearchResults:
     def number(self) -> int:
         """How many are given, of all kinds."""
         kinds = (self.repositories, self.mirrors, self.commits, self.branches, self.paths, self.exports, self.regions)
-        kinds = (*kinds, self.users)
+        kinds = (*kinds, self.rules, self.users)
         return sum(len(hits.rows) for hits in kinds)
 
     def only_one(self, text: str) -> tuple[str, str] | None:
@@ -116,7 +121,8 @@ def text_of(given: str) -> str:
 
 
 def search(visible: MirrorQuerySet, text: str, user: Any) -> SearchResults:
-    """What fits a text among these mirrors, their sources, and what those have; and the exports that `user` may see."""
+    """What fits a text among these mirrors, their sources, and what those have; and the exports and rules that `user`
+    may see."""
     mirrors = visible.select_related("source").order_by("name")
     sources = Repository.objects.filter(pk__in=visible.order_by().values("source"))
     return SearchResults(
@@ -126,6 +132,7 @@ def search(visible: MirrorQuerySet, text: str, user: Any) -> SearchResults:
         branches=_branches(visible, text),
         paths=_paths(visible, text),
         exports=_few(exports_summary.find_exports(user, text)),
+        rules=_few(rules_holding(text).filter(pk__in=rules_read_by(user)).order_by("name")),
         regions=_regions(user, text),
         users=_few(_users(user, text)),
     )

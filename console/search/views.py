@@ -19,6 +19,7 @@ from installations import contact
 from mirrors.models import Mirror
 from mirrors.status.mirror import brief_statuses
 from mirrors.views.tabs import may_see
+from replication.status.rules import rule_readings
 
 SHOWN = 200
 """So many characters of an impossible text are shown again."""
@@ -44,6 +45,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     now = context["now"]
     states = {reading.mirror.pk: reading for reading in brief_statuses(results.mirrors.rows, now)}
     told = {reading.export.pk: reading.told for reading in export_statuses(results.exports.rows, now)}
-    context |= {"states": states, "told": told, "silent": {one.region for one in contact.outages()}}
+    rules = {reading.rule.pk: reading.told for reading in rule_readings(results.rules.rows, now)}
+    context |= {"states": states, "told": told, "rules": rules, "silent": {one.region for one in contact.outages()}}
     call = f"{reverse('api-search')}?{urlencode({'q': text})}"
     return render(request, "search/search.html", context | {"q": text, "results": results, "call": call})

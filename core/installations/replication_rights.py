@@ -17,11 +17,13 @@ from core.mirroring.content_proof import OWN_FILES, UPLOAD_MARKS
 
 
 class Side(StrEnum):
-    """What a repository is to us."""
+    """What a repository is to us; the last two are places of replication rules, which need no lakeFS."""
 
     SOURCE = "source"
     DESTINATION = "destination"
     EXPORTED = "exported"
+    COPIED_FROM = "copied-from"
+    COPIED_TO = "copied-to"
 
 
 LIST_REPOSITORIES = "fs:ListRepositories"
@@ -75,8 +77,9 @@ def needed(side: str, *, tags: bool, follows_gc: bool = False) -> tuple[str, ...
 @dataclass(frozen=True, slots=True)
 class Need:
     """A repository that we work with. `namespace`: its s3:// address, "" where it is not known; `place`: where it is
-    exported to, "" for none in this store. `managed`: its objects are brought by us; `follows_gc`: and deleted where
-    the source's garbage collection took them."""
+    exported to, or that a rule copies, "" for none in this store. `managed`: its objects are brought by us;
+    `follows_gc`: and deleted where the source's garbage collection took them; `versions`: the rule copies all of
+    them."""
 
     side: Side
     repository: str
@@ -85,6 +88,7 @@ class Need:
     place: str = ""
     managed: bool = False
     follows_gc: bool = False
+    versions: bool = False
 
 
 Grant = tuple[Sequence[str], Sequence[str]]
@@ -106,6 +110,8 @@ def wide_lakefs_policy(name: str) -> Document:
 
 
 def _of_repository(need: Need) -> Iterator[Grant]:
+    if need.side in _PLACES:
+        return
     elsewhere = (LIST_REPOSITORIES, "fs:AttachStorageNamespace")
     actions = needed(need.side, tags=need.tags, follows_gc=need.follows_gc)
     yield [action for action in actions if action not in elsewhere], whole(need.repository)
@@ -132,6 +138,14 @@ _SWEEP = ("s3:DeleteObject", "s3:GetObjectRetention", "s3:GetObjectLegalHold")
 """HEAD tells of an object's lock only to whom it may."""
 
 
+_PLACES = (Side.COPIED_FROM, Side.COPIED_TO)
+_LIST_COPIED = ("s3:ListBucket",)
+_READ_COPIED = ("s3:GetObject",)
+_WRITE_COPIED = ("s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
+PROBES = "_lakemirror_probe_"
+"""What the names of objects begin with that are written before a rule is created, and removed again."""
+
+
 def store_policy(needs: Iterable[Need]) -> Document | None:
     """The policy for our key at one store, in the form of AWS; None where no place is known.
 
@@ -144,6 +158,9 @@ def store_policy(needs: Iterable[Need]) -> Document | None:
 
 
 def _of_place(need: Need) -> Iterator[Grant]:
+    if need.side in _PLACES:
+        yield from _of_copies(need)
+        return
     if need.namespace.startswith("s3://"):
         yield (*_READ_BUCKET, *_READ_MORE.get(need.side, ())), [_bucket(need.namespace)]
         yield ["s3:GetObject"], [_below(need.namespace)]
@@ -160,6 +177,22 @@ def _of_place(need: Need) -> Iterator[Grant]:
     if need.place:
         yield ["s3:ListBucket", "s3:ListBucketMultipartUploads"], [_bucket(need.place)]
         yield _WRITE_EXPORT, [_below(need.place)]
+
+
+def _of_copies(need: Need) -> Iterator[Grant]:
+    """A place that a rule reads, or writes."""
+    if need.versions:
+        yield ("s3:ListBucketVersions", "s3:GetBucketVersioning"), [_bucket(need.place)]
+        yield ["s3:GetObjectVersion"], [_below(need.place)]
+    if need.side is Side.COPIED_FROM:
+        yield _LIST_COPIED, [_bucket(need.place)]
+        yield _READ_COPIED, [_below(need.place)]
+        return
+    yield (*_LIST_COPIED, "s3:ListBucketMultipartUploads"), [_bucket(need.place)]
+    yield (*_READ_COPIED, *_WRITE_COPIED), [_below(need.place)]
+    if need.versions:
+        yield ("s3:DeleteObject", "s3:DeleteObjectVersion", "s3:ReplicateObject"), [_below(need.place)]
+    yield ["s3:DeleteObject"], [_below(need.place, UPLOAD_MARKS), _below(need.place, PROBES)]
 
 
 def _bucket(place: str) -> str:

@@ -12,12 +12,12 @@ from rest_framework.views import APIView
 
 from core.replicating.states import Code, OpenStatus
 from db import clock
+from replication.api.retry_body import RetryBody
 from replication.api.rules import permitted, readable, rule_answer
 from replication.api.serializers import (
     LinkLimits,
     ObjectsRetriedAnswer,
     OpenObjectAnswer,
-    RetryBody,
     RuleAnswer,
     checked,
     open_json,

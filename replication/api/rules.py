@@ -14,9 +14,9 @@ from db import clock
 from db.labels import with_labels
 from rbac import services as rbac
 from replication.api.hidden import hidden_json
+from replication.api.retry_body import RetryBody
 from replication.api.serializers import (
     ObjectsRetriedAnswer,
-    RetryBody,
     RuleAnswer,
     RuleCheckedAnswer,
     RuleCreation,

@@ -7,7 +7,6 @@ from typing import Any
 
 from rest_framework import serializers
 
-from core.errors import Invalid
 from core.replicating.explain import STATES
 from core.replicating.reasons import reason_words
 from core.replicating.states import Health, OpenStatus, Versions
@@ -25,7 +24,6 @@ from core.replicating.wishes import (
 from core.travelling.describing import Metadata
 from replication.api.fields import Tags, Text, WholeNumber
 from replication.models import OpenObject
-from replication.services.rules import MOST_ITEMS
 from replication.status.rules import LinkReading, ReasonCount, RuleReading
 from web.labels import Labels
 from web.pauses import PauseAnswer, pause_json
@@ -138,27 +136,6 @@ class LinkLimits(Body):
     workers = limit("workers")
     bytes_per_second = limit("bytes_per_second")
     objects_per_second = limit("objects_per_second")
-
-
-class RetryBody(Body):
-    """Which objects are tried at once: one of the three says it."""
-
-    all = TrueOrFalse(required=False, help_text="all that are not copied yet")
-    code = Text(required=False, max_length=LONGEST_CODE, help_text="those with this code")
-    items = serializers.ListField(
-        child=WholeNumber(min_value=1, max_value=10**18),
-        required=False,
-        min_length=1,
-        max_length=MOST_ITEMS,
-        help_text="these, by their ids",
-    )
-
-    def which(self) -> dict[str, Any]:
-        """What the service takes. Raises Invalid."""
-        given = {name: value for name, value in self.validated_data.items() if value}
-        if len(given) != 1:
-            raise Invalid("say which objects: by one of all, code and items", field="all")
-        return {"ids": given["items"]} if "items" in given else {"code": given.get("code", "")}
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.core.paginator import Paginator
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -20,7 +19,7 @@ from db import clock
 from db.labels import with_labels
 from mirrors.views.list_query import Chip, query_without
 from rbac import services as rbac
-from replication.models import Rule
+from replication.queries.find_rules import rules_holding
 from replication.services.rights import LIST, may_create_some
 from replication.services.rules import OPERATE
 from replication.status.rules import RuleReading, rule_readings, worst_first
@@ -67,7 +66,7 @@ def rule_list(request: HttpRequest) -> HttpResponse:
     """The rules that the address asks for, the worst first."""
     rbac.require(request.user, LIST)
     now, query = clock.now(), ListQuery.of(request.GET)
-    rows = with_labels(_holding(query.find), query.labels)
+    rows = with_labels(rules_holding(query.find), query.labels)
     found = worst_first(rule_readings(list(rows), now))
     chosen = [reading for reading in found if not query.states or reading.told.state in query.states]
     page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
@@ -86,15 +85,6 @@ def rule_list(request: HttpRequest) -> HttpResponse:
         "changes": ", ".join(f"{one.rule.name}: {one.told.word}" for one in shown if one.needs_somebody),
     }
     return render(request, whole_or_part(request, "replication/list.html", "replication/_list.html"), context)
-
-
-def _holding(text: str) -> object:
-    """Rules whose name or places hold a text."""
-    rows = Rule.objects.live()
-    if not text:
-        return rows
-    holds = Q(name__icontains=text) | Q(uri__icontains=text) | Q(links__uri__icontains=text, links__removing=False)
-    return rows.filter(holds).distinct()
 
 
 def tell(readings: Sequence[RuleReading]) -> Phrase:
