@@ -12,6 +12,7 @@ import re
 
 from core.access.documents import Document, allow, policy_document, whole
 from core.access.policies import alert_arn, namespace_arn, repository_arn
+from core.access.rule_rights import rule_arn
 from core.errors import Invalid
 from rbac import services
 from rbac.models import Group, Policy
@@ -100,6 +101,18 @@ def mirror_admin() -> Document:
         "MirrorAdmin",
         allow(["fs:ListRepositories"]),
         allow(["fs:MirrorRepository", "fs:CreateRepository", "fs:DeleteRepository"], repository_arn("*")),
+        allow(["fs:AttachStorageNamespace"], namespace_arn("*")),
+    )
+
+
+def rule_admin() -> Document:
+    """Who may create, change, run and delete replication rules, at any place; approving what they would delete is
+    another's. No group has it: nobody gets these rights by an update."""
+    verbs = ("Create", "Read", "Update", "Delete")
+    return policy_document(
+        "RuleAdmin",
+        allow(["fs:ListReplicationRules"]),
+        allow([f"fs:{verb}ReplicationRule" for verb in verbs], rule_arn("*")),
         allow(["fs:AttachStorageNamespace"], namespace_arn("*")),
     )
 

@@ -89,6 +89,13 @@ TEMPLATES = {
             builtin.mirror_admin,
         ),
         Template(
+            "rule-admin",
+            "Replication rule administrator",
+            "Creates, changes, runs and deletes replication rules, at any place.",
+            "RuleAdministrators",
+            builtin.rule_admin,
+        ),
+        Template(
             "operate",
             "Operator",
             "Runs every mirror and export: pause, sync, validate, retry, repair. Opens no page by itself.",

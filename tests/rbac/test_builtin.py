@@ -107,6 +107,16 @@ def test_mirror_admin_has_every_right_of_the_tables(need: tuple[str, str]) -> No
     assert may(builtin.mirror_admin(), *need)
 
 
+def test_who_has_mirror_admin_gets_no_rule_by_an_update_and_rule_admin_approves_nothing() -> None:
+    rule, place = "arn:lakefs:fs:::replication/logs", "arn:lakefs:fs:::namespace/s3://dst"
+    verbs = [f"fs:{verb}ReplicationRule" for verb in ("Create", "Read", "Update", "Delete", "Operate")]
+    assert not [verb for verb in verbs if may(builtin.mirror_admin(), verb, rule)]
+    assert not [verb for verb in verbs if not may(builtin.rule_admin(), verb, rule)]
+    assert may(builtin.rule_admin(), "fs:AttachStorageNamespace", place)
+    assert not may(builtin.rule_admin(), "fs:ApproveReplicationDeletes", rule)
+    assert not may(builtin.rule_admin(), "fs:MirrorRepository", "arn:lakefs:fs:::repository/lake")
+
+
 def test_mirror_admin_has_no_other_right() -> None:
     assert not may(builtin.mirror_admin(), "fs:WriteObject", object_arn(SOURCE, "a"))
     assert not may(builtin.mirror_admin(), "auth:CreateUser", "arn:lakefs:auth:::user/x")

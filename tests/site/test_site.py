@@ -131,6 +131,7 @@ class Verbs:
         self.outcomes = list(outcomes)
         self.told: list[dict[str, Any]] = []
         self.exported: list[dict[str, Any]] = []
+        self.copied: list[dict[str, Any]] = []
 
     def mirror_create(self, **told: Any) -> None:
         self.told.append(told)
@@ -141,12 +142,16 @@ class Verbs:
     def export_set(self, **told: Any) -> None:
         self.exported.append(told)
 
+    def rule_create(self, **told: Any) -> None:
+        self.copied.append(told)
+
 
 def set_up(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> tuple[Verbs, str]:
     """Run demo_setup on these outcomes; (the calls, what it said)."""
     verbs, said = Verbs(*outcomes), StringIO()
     monkeypatch.setattr(demo_setup, "mirrors", verbs)
     monkeypatch.setattr(demo_setup, "exports", verbs)
+    monkeypatch.setattr(demo_setup, "rules", verbs)
     call_command("demo_setup", actor="olga", stdout=said)
     return verbs, said.getvalue()
 
@@ -172,6 +177,15 @@ class TestDemoSetup:
         assert places == {"lake": "s3://company-bucket/latest", "orders": f"s3://{demo.DENIED}"}
         assert {place.split("/")[2] for place in places.values()} == set(demo.EXPORTED_TO)
         assert "sandbox ctl allow partner-bucket; then click Repair" in said
+
+    def test_it_copies_what_is_exported_to_one_place_that_takes_it_and_one_that_refuses(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        verbs, said = set_up(monkeypatch, None, None, None)
+        [wish] = [made["wish"] for made in verbs.copied]
+        assert wish.uri == verbs.exported[0]["wish"].path
+        assert [target.uri for target in wish.targets] == ["s3://company-bucket/copies", f"s3://{demo.DENIED}"]
+        assert "created rule company-copies" in said
 
     def test_it_waits_for_regions_that_are_still_starting(self, monkeypatch: pytest.MonkeyPatch) -> None:
         verbs, _ = set_up(monkeypatch, Unreachable("not yet"), None, None, None)

@@ -1,4 +1,5 @@
-"""`manage.py demo_setup`: mirror and export the demo's repositories, so that a newcomer sees commits arrive."""
+"""`manage.py demo_setup`: mirror and export the demo's repositories, and copy a bucket, so that a newcomer sees things
+arrive."""
 
 from __future__ import annotations
 
@@ -10,8 +11,10 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.errors import Conflict, LakeMirrorError, NotFound
+from core.replicating.wishes import RuleWish, TargetWish
 from exports.services import exports
 from mirrors.services import mirrors
+from replication.services import rules
 
 
 class Wanted(NamedTuple):
@@ -61,8 +64,21 @@ EXPORTS = (
 )
 
 
+RULE = RuleWish(
+    "company-copies",
+    "us-east-1",
+    "s3://company-bucket/latest",
+    (
+        TargetWish("eu-west-1", "s3://company-bucket/copies"),
+        TargetWish("ap-southeast-2", "s3://partner-bucket/orders"),
+    ),
+    scan_every=60,
+)
+"""It copies what the first export writes; its second target denies writes, as that of the second export."""
+
+
 class Command(BaseCommand):
-    help = "Create the demo's mirrors and exports."
+    help = "Create the demo's mirrors, exports and replication rule."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--actor", default="admin", help="the user on whose behalf")
@@ -77,6 +93,7 @@ class Command(BaseCommand):
             self.stdout.write(_mirrored(actor, wanted, deadline))
         for wanted_export in EXPORTS:
             self.stdout.write(_exported(actor, wanted_export, deadline))
+        self.stdout.write(_copied(actor, deadline))
 
 
 def _mirrored(actor: Any, wanted: Wanted, deadline: float) -> str:
@@ -110,6 +127,15 @@ def _exported(actor: Any, wanted: WantedExport, deadline: float) -> str:
 
     _once_there(make, deadline)
     return f"created export of {wanted.repository}/main ({wanted.region}) to {wanted.wish.path}: {wanted.description}"
+
+
+def _copied(actor: Any, deadline: float) -> str:
+    """Make the rule, and say so."""
+    try:
+        _once_there(lambda: rules.rule_create(actor=actor, wish=RULE), deadline)
+    except Conflict as error:
+        return f"rule {RULE.name} is not created: {error.message}"
+    return f"created rule {RULE.name}, which copies {RULE.uri} ({RULE.region}) to {len(RULE.targets)} regions"
 
 
 def _once_there(make: Callable[[], None], deadline: float) -> None:
