@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('replication', '0004_what_travels'),
+        ('replication', '0005_open_objects_by_index'),
     ]
 
     operations = [
