@@ -79,7 +79,7 @@ class Need:
     """A repository that we work with. `namespace`: its s3:// address, "" where it is not known; `place`: where it is
     exported to, or that a rule copies, "" for none in this store. `managed`: its objects are brought by us;
     `follows_gc`: and deleted where the source's garbage collection took them; `versions`: the rule copies all of
-    them."""
+    them; `travels`: tags and locks, too, or it chooses by tags."""
 
     side: Side
     repository: str
@@ -89,6 +89,7 @@ class Need:
     managed: bool = False
     follows_gc: bool = False
     versions: bool = False
+    travels: bool = False
 
 
 Grant = tuple[Sequence[str], Sequence[str]]
@@ -142,6 +143,13 @@ _PLACES = (Side.COPIED_FROM, Side.COPIED_TO)
 _LIST_COPIED = ("s3:ListBucket",)
 _READ_COPIED = ("s3:GetObject",)
 _WRITE_COPIED = ("s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
+_READ_TRAVELLING = ("s3:GetObjectTagging", "s3:GetObjectRetention", "s3:GetObjectLegalHold")
+_WRITE_TRAVELLING = (
+    "s3:PutObjectTagging",
+    "s3:DeleteObjectTagging",
+    "s3:PutObjectRetention",
+    "s3:PutObjectLegalHold",
+)
 PROBES = "_lakemirror_probe_"
 """What the names of objects begin with that are written before a rule is created, and removed again."""
 
@@ -187,7 +195,12 @@ def _of_copies(need: Need) -> Iterator[Grant]:
     if need.side is Side.COPIED_FROM:
         yield _LIST_COPIED, [_bucket(need.place)]
         yield _READ_COPIED, [_below(need.place)]
+        if need.travels:
+            yield _READ_TRAVELLING, [_below(need.place)]
         return
+    if need.travels:
+        yield ["s3:GetBucketObjectLockConfiguration"], [_bucket(need.place)]
+        yield (*_READ_TRAVELLING, *_WRITE_TRAVELLING), [_below(need.place)]
     yield (*_LIST_COPIED, "s3:ListBucketMultipartUploads"), [_bucket(need.place)]
     yield (*_READ_COPIED, *_WRITE_COPIED), [_below(need.place)]
     if need.versions:

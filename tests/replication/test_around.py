@@ -61,6 +61,8 @@ def test_what_keys_need_at_the_places_of_rules() -> None:
     versions = statements(store_policy([Need(Side.COPIED_TO, "", place="s3://dst/in", versions=True)]))
     assert versions[("s3:DeleteObject", "s3:DeleteObjectVersion", "s3:ReplicateObject")] == ["arn:aws:s3:::dst/in/*"]
     assert versions[("s3:ListBucketVersions", "s3:GetBucketVersioning")] == ["arn:aws:s3:::dst"]
+    travels = statements(store_policy([Need(Side.COPIED_FROM, "", place="s3://src", travels=True)]))
+    assert ["arn:aws:s3:::src/*"] in travels.values() and "s3:GetObjectTagging" in str(travels)
 
 
 def test_the_policy_of_an_installation_has_its_rules_as_far_as_one_may_see_them(lm: Deployment, owner: User) -> None:
