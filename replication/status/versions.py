@@ -37,7 +37,7 @@ def look_at_versions(rule: Rule, key: str, version: str = "") -> ObjectReading:
     """The chains of a key at the source and at each target; `version`: only this one is told. Raises Invalid for what
     can be no key of the rule, NotFound for a version that the source has not, and what its store answers."""
     check_key(key)
-    links = list(rule.links.select_related("rule").order_by("number"))
+    links = list(rule.links.kept().select_related("rule").order_by("number"))
     noted = {row.link_id: row for row in OpenObject.objects.filter(link__in=links, key=key.encode())}
     calls = {link.pk: partial(_chain, link.region, link.uri, key) for link in links}
     calls[SOURCE] = partial(_chain, rule.region, rule.uri, key)
