@@ -237,8 +237,19 @@ class VersionMover(Mover):
             if not writer.is_marker:
                 raise Unversioned(f"{self._store.where} made no delete marker of {uri}")
         except LakeMirrorError as error:
-            raise Unbrought(Side.DESTINATION, error) from error
+            if not (isinstance(error, Conflict) and self._is_marked(uri, step)):
+                raise Unbrought(Side.DESTINATION, error) from error
         return Version(step.version.id if step.exact else writer.given, marker=True)
+
+    def _is_marked(self, uri: str, step: Step) -> bool:
+        """Whether somebody else has just put this very marker there."""
+        try:
+            at_version(self._store, uri, step.version.id).head(uri)
+        except Invalid:  # 405
+            return True
+        except LakeMirrorError as error:
+            raise Unbrought(Side.DESTINATION, error) from error
+        return False
 
     # --- what Mover does otherwise ------------------------------------------------------------------------------------
 

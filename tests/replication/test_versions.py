@@ -400,3 +400,21 @@ def test_a_rule_of_the_latest_knows_no_versions(v: VersionWorld, api: Api) -> No
     v.rule(versions="latest")
     assert api.call("GET", f"{RULES}/r/objects?key=a&version=1")[1]["field"] == "version"
     assert api.call("GET", f"{RULES}/r/objects?key=a")[1]["versions"] is None
+
+
+def test_a_marker_that_somebody_else_has_just_put_there_counts_as_done(v: VersionWorld) -> None:
+    v.put("a", b"1")
+    v.drop("a")
+    marker = v.home.chains["src"]["a"][-1]
+    v.rule((FAR, "s3://out"))
+    v.scan()
+
+    def another_worker(method: str, bucket: str, key: str) -> None:
+        chain = v.far.chains["out"].get("a", [])
+        if method == "HEAD" and key and len(chain) == 1:
+            v.far.add("out", "a", None, id=marker.id, at=marker.at)
+
+    v.far.before = another_worker
+    v.copy()
+    assert v.far.ids("out") == v.home.ids("src") and v.rows() == []
+    assert v.far.asked["DELETE"] == 0
