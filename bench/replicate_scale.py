@@ -27,6 +27,8 @@ from local_deployment import fresh_database, run_duty
 PAGE = 1000
 EXECUTORS = 64
 BILLION = 10**9
+SPLIT_AT = 250_000
+"""A stretch of more keys is cut."""
 PER_1000_LISTS = 0.005
 """Dollars, as AWS asks for LIST."""
 
@@ -257,7 +259,9 @@ def tell_billion(figures: Figures, parse: float, plan: float, stretches: int) ->
         f"  processor             {seconds / 3600:.1f} h, of which {pages * parse / 3600:.1f} h parse what stores list"
     )
     print(f"  by {EXECUTORS} executors       {seconds / EXECUTORS / 60:.0f} min, if listing takes no longer")
-    print(f"  stretches             {figures.stretches * times:,.0f}")
+    whole = figures.stretches > 1  # else the size says nothing of how long stretches are
+    cut = figures.stretches * times if whole else BILLION / SPLIT_AT
+    print(f"  stretches             {cut:,.0f}")
     print(f"  planning one look     {plan:.2f} s with {stretches:,} stretches")
 
 
