@@ -27,7 +27,9 @@ def is_due(rule: Rule) -> bool:
     """Whether there is something to sweep: the last one has not ended, or began before the last look did."""
     if not rule.sweep_heads_per_second or not rule.terms.all or rule.full_ended_at is None:
         return False
-    return rule.swept_to is not None or rule.swept_at is None or rule.swept_at < rule.full_ended_at
+    if rule.swept_to is not None or rule.swept_at is None or rule.swept_at > clock.now():  # by a clock that was ahead
+        return True
+    return rule.swept_at < rule.full_ended_at
 
 
 def sweep(rule: Rule, looker: Looker, lease: Lease, sleep: Callable[[float], None] = time.sleep) -> None:

@@ -131,6 +131,18 @@ def test_what_lakemirror_keeps_at_a_target_is_nobodys(w: World, api: Api) -> Non
         ({"scan_every": "300"}, "scan_every", "whole number"),
         ({"labels": {"Team": "x"}}, "labels", "is no key"),
         ({"markers": True}, "markers", "is not a field here"),
+        ({"tags": {"a": ""}}, "tags", "the tag 'a' has no value"),
+        ({"tags": {"a": None}}, "tags", "has no value"),
+        ({"tags": {"a": 1}}, "tags", "has no value"),
+        ({"tags": {"": "x"}}, "tags", "has no key"),
+        ({"tags": ["a"]}, "tags", "must be an object"),
+        ({"tags": {str(n): "x" for n in range(11)}}, "tags", "10 tags at most"),
+        ({"tags": {"k" * 129: "x"}}, "tags", "128 characters at most"),
+        ({"tags": {"k": "x" * 257}}, "tags", "256 characters at most"),
+        ({"metadata": "some"}, "metadata", "some"),
+        ({"storage_class": "a b"}, "storage_class", "is not a storage class"),
+        ({"sweep_heads_per_second": -1}, "sweep_heads_per_second", "0"),
+        ({"metadata": "content", "sweep_heads_per_second": 5}, "sweep_heads_per_second", "no change of metadata"),
     ],
 )
 def test_what_is_wrong_is_named(lm: Deployment, api: Api, changes: dict[str, Any], field: str, told: str) -> None:
@@ -230,6 +242,19 @@ def test_a_plan_is_checked_and_nothing_stored(lm: Deployment, api: Api) -> None:
     failed = {check["id"]: check["message"] for check in wrong["checks"] if check["state"] == "failed"}
     assert set(failed) == {"name", "target-1-apart"} and "lies in the source" in failed["target-1-apart"]
     assert not Rule.objects.exists()
+
+
+def test_what_travels_is_kept_and_changed(lm: Deployment, api: Api) -> None:
+    wanted = {"tags": {"team": "sales"}, "storage_class": "same", "sweep_heads_per_second": 10}
+    status, made = api.call("POST", RULES, BODY | wanted)
+    assert (status, made["metadata"], made["swept_at"]) == (201, "all", None)
+    assert {name: made[name] for name in wanted} == wanted
+    status, changed = api.call(
+        "PATCH", f"{RULES}/copies", {"metadata": "content", "sweep_heads_per_second": 0, "tags": {}}
+    )
+    assert (status, changed["metadata"], changed["tags"]) == (200, "content", {})
+    status, refused = api.call("PATCH", f"{RULES}/copies", {"sweep_heads_per_second": 5})
+    assert (status, refused["field"]) == (400, "sweep_heads_per_second")
 
 
 # --- seeing and changing ----------------------------------------------------------------------------------------------
