@@ -26,6 +26,7 @@ from tests.replication.world import AWAY, FAR, HOME, Store, World
 
 KEYS = ["a", "a/", "b/1", "b/2", "c é", "d", "e/\U0001f600", "f", "g", "h"]
 TARGETS = ((AWAY, "out"), (FAR, "two"))
+TRAVELS = {"metadata": "all", "sweep_heads_per_second": 10_000}
 
 
 class Killed(BaseException):
@@ -45,7 +46,7 @@ class Soak:
             store.before = self._before(region)
             store.after = lambda method, bucket, key: self.step()
             store.conditional = self.random.random() < 0.5
-        w.rule(*((region, f"s3://{bucket}/t") for region, bucket in TARGETS), uri="s3://src/p")
+        w.rule(*((region, f"s3://{bucket}/t") for region, bucket in TARGETS), uri="s3://src/p", **TRAVELS)
         for number in (1, 2):
             w.stores[TARGETS[number - 1][0]].buckets[TARGETS[number - 1][1]] = {"t/foreign": b"1", "other": b"2"}
 
@@ -101,7 +102,7 @@ class Soak:
 
     def _move(self) -> None:
         kinds = [self._put, self._go, self._event, self._fault, self._pause, self._later, self._later, self._kill]
-        kinds.append(self._clock)
+        kinds += [self._clock, self._retag]
         self.random.choice(kinds)()
         for run in self.random.sample([self.w.scan, self.w.copy, self.w.copy], 2):
             with suppress(Killed):
@@ -117,7 +118,19 @@ class Soak:
         self._changed()
         for key in self.random.sample(KEYS, self.random.randint(1, 4)):
             size = self.random.choice((0, 1, 5))
-            self.w.put(f"p/{key}", self.random.randbytes(size) if size else b"")
+            data = self.random.randbytes(size) if size else b""
+            self.w.put(f"p/{key}", data, tags=self._tags())
+            if self.random.random() < 0.5:
+                self._tell(key)
+
+    def _tags(self) -> dict[str, str]:
+        return self.random.choice(({}, {"t": "1"}, {"t": "2"}, {"t": "2", "u": "x y"}))
+
+    def _retag(self) -> None:
+        """Tags alone change, and perhaps somebody tells."""
+        key = self.random.choice(KEYS)
+        if f"p/{key}" in self.w.home.buckets["src"]:
+            self.w.home.tags["src", f"p/{key}"] = self._tags()
             if self.random.random() < 0.5:
                 self._tell(key)
 
@@ -188,6 +201,9 @@ class Soak:
             self.w.work(3)
         return unknown
 
+    def _has_tags(self, store: Store, bucket: str, key: str) -> bool:
+        return store.tags.get((bucket, f"t/{key}"), {}) == self.w.home.tags.get(("src", f"p/{key}"), {})
+
     def problems(self) -> list[str]:
         """What should not be so."""
         found = []
@@ -196,6 +212,7 @@ class Soak:
             store = self.w.stores[region]
             there = store.buckets[bucket]
             found += [f"{key} at {region}" for key, data in source.items() if there.get(f"t/{key}") != data]
+            found += [f"tags of {key} at {region}" for key in source if not self._has_tags(store, bucket, key)]
             if there.get("t/foreign") != b"1" or there.get("other") != b"2":
                 found.append(f"somebody else's objects at {region}")
             if store.asked["DELETE"] or store.asked["DELETES"]:
