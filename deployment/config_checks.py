@@ -43,6 +43,12 @@ def s3_or_empty(value: str) -> str:
     return "" if good else f"{value!r} is not an address of S3 (s3://bucket or s3://bucket/folder)"
 
 
+def price_or_empty(value: str) -> str:
+    """An amount of money, or none."""
+    good = not value or re.fullmatch(r"\d{1,9}(\.\d{1,12})?", value)
+    return "" if good else f"{value!r} is not a price (a number like 0.005)"
+
+
 def urls(value: Mapping[str, str]) -> str:
     """An address by region."""
     return next((f"{region}: {text}" for region, given in value.items() if (text := named(region) or url(given))), "")

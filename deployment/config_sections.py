@@ -287,10 +287,31 @@ class ReplicationState:
 
 
 @dataclass(frozen=True, slots=True)
+class Prices:
+    """What stores charge, in one currency, for estimates: of 1,000 requests, of a GB that leaves the source's store, of
+    a GB kept for a month. An empty one is not known."""
+
+    currency: str = spec("USD")
+    put: str = spec("", check=checks.price_or_empty)
+    get: str = spec("", check=checks.price_or_empty)
+    list: str = spec("", check=checks.price_or_empty)
+    head: str = spec("", check=checks.price_or_empty)
+    egress: str = spec("", check=checks.price_or_empty)
+    storage: str = spec("", check=checks.price_or_empty)
+
+    @property
+    def known(self) -> Mapping[str, float]:
+        """Those that are given, by name."""
+        names = ("put", "get", "list", "head", "egress", "storage")
+        return {name: float(price) for name in names if (price := getattr(self, name))}
+
+
+@dataclass(frozen=True, slots=True)
 class Replication:
     """How replication rules work."""
 
     state: ReplicationState = sub(ReplicationState)
+    prices: Prices = sub(Prices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from lakemirror.commands import (
     sweeps,
     verify_export,
 )
+from lakemirror.commands.replication import passes
 
 EXIT_STATUS = """\b
 Exit status:
@@ -109,6 +110,11 @@ RULE_COMMANDS = (
     rules.retry,
     rules.failures,
     rules.limits,
+    passes.resync,
+    passes.dry_run,
+    passes.estimate,
+    passes.passes,
+    passes.show_pass,
     rules.delete,
 )
 

@@ -12,7 +12,7 @@ class ReplicationConfig(AppConfig):
         from jobs import housekeeping
         from mirrors.services.arrivals import register_hearer
         from replication import duty_kinds
-        from replication.models import Link, Rule
+        from replication.models import Link, Pass, Rule
         from replication.services import needed_rights, permissions, places
         from replication.transitions.touching import objects_changed
 
@@ -20,6 +20,7 @@ class ReplicationConfig(AppConfig):
         register_hearer(objects_changed)
         housekeeping.register(Rule.forget_ended)
         housekeeping.register(Link.forget_ended)
+        housekeeping.register(Pass.forget_ended)
         permissions.register_rules()
         register_needs(needed_rights.needs)
         register_places(places.APP, places.places, places.forget)

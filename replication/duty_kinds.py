@@ -10,7 +10,7 @@ from installations import services
 from jobs import kinds
 from jobs.kinds import DutyKind
 from jobs.lease import DutyOutcome, Lease
-from replication.transitions.duties import LINK, SCAN
+from replication.transitions.duties import LINK, PASS, SCAN
 
 INTERVAL_SECONDS = 30.0
 """So often a link is looked at of which nobody has woken the duty, and a rule whose next look is far."""
@@ -21,6 +21,7 @@ def register() -> None:
     kinds.register(
         DutyKind(SCAN, _scan, _interval, _rules, label="Replication scan"),
         DutyKind(LINK, _copy, _interval, _links, label="Replication"),
+        DutyKind(PASS, _pass, _interval, _passes, label="Replication pass"),
     )
     services.register_user("replication rule", _by_region)
 
@@ -41,6 +42,12 @@ def _copy(lease: Lease) -> DutyOutcome:
     return link.advance(lease)
 
 
+def _pass(lease: Lease) -> DutyOutcome:
+    from replication.engine.passes import duty
+
+    return duty.advance(lease)
+
+
 def _rules(regions: list[str]) -> list[int]:
     """The subjects of the rules that these regions' deployment works for."""
     from replication.models import Rule
@@ -53,6 +60,13 @@ def _links(regions: list[str]) -> list[int]:
     from replication.models import Link
 
     return [-pk for pk in Link.objects.filter(rule__region__in=regions).values_list("pk", flat=True)]
+
+
+def _passes(regions: list[str]) -> list[int]:
+    """The same of passes that go on."""
+    from replication.models import Pass
+
+    return [-pk for pk in Pass.objects.filter(region__in=regions, ended_at=None).values_list("pk", flat=True)]
 
 
 def _by_region() -> Mapping[str, int]:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from replication.views import form_page, rule, target_page
+from replication.views import form_page, passes, rule, target_page
 from replication.views import list as list_views
 from replication.views import open as open_views
 
@@ -12,7 +12,11 @@ _LINK = f"{_RULE}/links/<int:link>"
 urlpatterns = [
     path("replication/", list_views.rule_list, name="rules"),
     path("replication/new/", form_page.rule_new, name="rule_new"),
+    path("replication/passes/<int:number>/", passes.pass_detail, name="pass"),
+    path("replication/passes/<int:number>/cancel/", passes.pass_cancel, name="pass_cancel"),
     path(f"{_RULE}/", rule.rule_detail, name="rule"),
+    path(f"{_RULE}/passes/", passes.rule_passes, name="rule_passes"),
+    path(f"{_RULE}/passes/begin/", passes.rule_pass_begin, name="rule_pass_begin"),
     path(f"{_RULE}/edit/", form_page.rule_edit, name="rule_edit"),
     path(f"{_RULE}/delete/", rule.rule_delete, name="rule_delete"),
     path(f"{_RULE}/pause/", rule.rule_pause, {"paused": True}, name="rule_pause"),

@@ -13,13 +13,14 @@ from typing import Any
 
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 
 PREFIX, EXPORTS_PREFIX = "/service/replication/v1/", "/api/v1/"
 PREFIXES = (PREFIX, EXPORTS_PREFIX)
 """Mirrors have an address of their own; exports that which lakeFS once gave them."""
-JSON, CSV = "application/json", "text/csv"
+JSON, CSV, PARQUET = "application/json", "text/csv", "application/vnd.apache.parquet"
 ACCESS_KEY, WEBHOOK_SECRET = "accessKey", "webhookSecret"
 WHEN = {
     400: "a field, parameter or header is invalid: see `field` and the message",
@@ -97,13 +98,15 @@ def answers(
     fails: Sequence[int] = (),
     auth: str = ACCESS_KEY,
     csv: bool = False,
+    parquet: bool = False,
     also: tuple[int, Any] | None = None,
     tag: str = "",
 ) -> Callable[[Any], Any]:
     """Describe a method of a view: what it does in some words that no other call has, its status and answer.
 
-    `query` may hold headers too; `fails` are statuses beyond those that every such call may have. With `csv` the answer
-    may be a table too; `also` is another status with its answer. `tag`: of a function; a class of views has its own.
+    `query` may hold headers too; `fails` are statuses beyond those that every such call may have. With `csv`, or with
+    `parquet`, the answer may be a table too; `also` is another status with its answer. `tag`: of a function; a class of
+    views has its own.
     """
 
     def decorate(method: Any) -> Any:
@@ -112,6 +115,8 @@ def answers(
         responses = {(status, JSON): OpenApiResponse(answer, description=_phrase(status))}
         responses |= {(also[0], JSON): OpenApiResponse(also[1], description=_phrase(also[0]))} if also else {}
         responses |= {(status, CSV): OpenApiResponse(str, description=_phrase(status))} if csv else {}
+        if parquet:
+            responses |= {(status, PARQUET): OpenApiResponse(OpenApiTypes.BINARY, description=_phrase(status))}
         responses |= {(code, JSON): OpenApiResponse(Failure, description=WHEN[code]) for code in sorted(failures)}
         return extend_schema(
             operation_id="_".join(word for word in summary.lower().split() if word not in ("a", "an", "the", "of")),

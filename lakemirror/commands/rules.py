@@ -184,7 +184,7 @@ def create(
     pace = _limits(workers, bytes_per_second, objects_per_second)
     if pace and not targets:
         raise click.UsageError("--workers and limits are those of a --target; in a file they stand with each target")
-    body: dict[str, Any] = (_read(file) if file else {}) | {"name": rule}
+    body: dict[str, Any] = (read_body(file) if file else {}) | {"name": rule}
     body |= _changes(given)
     if source:
         body["source"] = {"region": source[0], "uri": source[1]}
@@ -197,7 +197,7 @@ def create(
     talk.tell(talk.api.post(RULES, body), rule_tables.rule)
 
 
-def _read(file: Path) -> dict[str, Any]:
+def read_body(file: Path) -> dict[str, Any]:
     """The body that a file holds. Raises UsageError."""
     try:
         body = yaml.safe_load(file.read_text(encoding="utf-8"))

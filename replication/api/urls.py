@@ -2,13 +2,15 @@
 
 from django.urls import path
 
-from replication.api import links, objects, rules, targets
+from replication.api import costs, links, objects, passes, rules, targets
 
 _LINK = "rules/<str:rule>/links/<int:number>"
 
 urlpatterns = [
     path("rules", rules.Rules.as_view(), name="api-rules"),
     path("rules/preflight", rules.RulePreflight.as_view(), name="api-rule-preflight"),
+    path("rules/estimate", costs.RuleEstimateOfWish.as_view(), name="api-rule-estimate-new"),
+    path("rules/dry-run", passes.RuleDryRunOfWish.as_view(), name="api-rule-dry-run-new"),
     path("rules/<str:rule>", rules.RuleDetail.as_view(), name="api-rule"),
     path("rules/<str:rule>/pause", rules.RulePause.as_view(), name="api-rule-pause"),
     path("rules/<str:rule>/resume", rules.RuleResume.as_view(), name="api-rule-resume"),
@@ -23,4 +25,10 @@ urlpatterns = [
     path(f"{_LINK}/limits", links.LinkLimited.as_view(), name="api-link-limits"),
     path(f"{_LINK}/retry", links.LinkRetry.as_view(), name="api-link-retry"),
     path(f"{_LINK}/open", links.LinkOpen.as_view(), name="api-link-open"),
+    path(f"{_LINK}/resync", passes.LinkResync.as_view(), name="api-link-resync"),
+    path("rules/<str:rule>/dry-run", passes.RuleDryRun.as_view(), name="api-rule-dry-run"),
+    path("rules/<str:rule>/estimate", costs.RuleEstimate.as_view(), name="api-rule-estimate"),
+    path("rules/<str:rule>/passes", passes.RulePasses.as_view(), name="api-rule-passes"),
+    path("passes/<int:number>", passes.PassDetail.as_view(), name="api-pass"),
+    path("passes/<int:number>/report", passes.PassReport.as_view(), name="api-pass-report"),
 ]

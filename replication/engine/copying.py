@@ -57,13 +57,15 @@ class Brings(Protocol):
 
 class Wanted(NamedTuple):
     """An object as the ledger has it: what the source had there when it was noted. `absent`: the target had nothing
-    there then, and nobody has tried to bring it since; `attempts` that failed."""
+    there then, and nobody has tried to bring it since; `attempts` that failed. `again`: it is sent even if the target
+    has it."""
 
     key: str
     size: int
     etag: str
     absent: bool = False
     attempts: int = 0
+    again: bool = False
 
 
 @contextmanager
@@ -142,6 +144,8 @@ class Copying:
 
     def _once(self, wanted: Wanted) -> Outcome:
         """`wanted` without a size or an ETag: only the source knows what it has."""
+        if wanted.again:
+            return self._send_again(wanted)
         if wanted.absent and (outcome := self._new(wanted)) is not None:
             return outcome
         with _asking(Side.DESTINATION):
@@ -174,6 +178,12 @@ class Copying:
             if done is not None:
                 return done
         return self._bring(Wanted(key, own.size, own.etag))
+
+    def _send_again(self, wanted: Wanted) -> Outcome:
+        """Whatever the target has, and be it the same."""
+        if not self._asks_first and wanted.etag and wanted.size >= 0:
+            return self._bring(wanted)
+        return self._as_it_is_now(wanted.key, None)
 
     def _new(self, wanted: Wanted) -> Outcome | None:
         """Bring a small object to where there was nothing, without asking first: the store is told to write it only if

@@ -45,6 +45,8 @@ class Looker:
     source: Any = None
     places: dict[int, Any] = field(default_factory=dict)
     """Of the links that can be asked."""
+    dated: bool = False
+    """Somebody wants to know when objects were last written, whatever the rule goes by."""
 
     def __post_init__(self) -> None:
         self.source = self.place(self.rule.region, self.rule.uri)
@@ -86,7 +88,7 @@ class Looker:
 
     def source_read(self) -> Read:
         """What lists the source; with times where the rule goes by these."""
-        return partial(self.source.listing, dated=not (self.rule.existing and self.rule.new))
+        return partial(self.source.listing, dated=self.dated or not (self.rule.existing and self.rule.new))
 
     def target_reads(self) -> dict[int, Read]:
         """What lists the target of each link that can be asked."""
@@ -115,9 +117,9 @@ class Looker:
                 for item, alike in judged
                 if alike is Alike.DIFFERENT or item in lacking
             ]
-        return self._tagged(lacks)
+        return self.tagged(lacks)
 
-    def _tagged(self, lacks: Mapping[int, Sequence[Lack]]) -> Lacks:
+    def tagged(self, lacks: Mapping[int, Sequence[Lack]]) -> Lacks:
         """What lacks of objects that have the tags that the rule asks for. They are asked only here."""
         if not self._terms.tags:
             return lacks
@@ -176,7 +178,7 @@ class Looker:
                 lacks[link.pk] = list(self._lacking_at(link.pk, found, new=link.pk not in tried).values())
             else:
                 lacks[link.pk] = [_lack(one.item, one.own) for one in found]
-        return self._tagged(lacks)
+        return self.tagged(lacks)
 
     def _named(self, key: str) -> Named | None:
         """An object of the source, with its item as a listing would have it; None where there is none. One that can't

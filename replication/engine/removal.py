@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine.round import seconds_of_writes
-from replication.models import Link, OpenObject, Rule, Shard, Touched
+from replication.models import Link, OpenObject, Pass, PassRows, PassStretch, Rule, Shard, Touched
 from replication.transitions import duties, ledger
 
 BATCH = 5000
@@ -32,6 +32,9 @@ def advance(rule: Rule, lease: Lease) -> DutyOutcome:
                 OpenObject.objects.filter(link__in=links),
                 Touched.objects.filter(rule=rule.pk),
                 Shard.objects.filter(rule=rule.pk),
+                PassRows.objects.filter(of__rule=rule.pk),
+                PassStretch.objects.filter(of__rule=rule.pk),
+                Pass.objects.filter(rule=rule.pk),
             )
             if not _remove_some(rows):
                 for link in links:
@@ -51,7 +54,9 @@ def advance_link(link: Link, lease: Lease) -> DutyOutcome:
             waiting = seconds_of_writes(held) if held is not None else 0.0
             if waiting > 0:
                 return DutyOutcome("waiting for its last writes", min(waiting, 5.0))
-            if not _remove_some([OpenObject.objects.filter(link=link.pk)]):
+            passes = Pass.objects.filter(link=link.pk)
+            of_passes = (kind.objects.filter(of__link=link.pk) for kind in (PassRows, PassStretch))
+            if not _remove_some([OpenObject.objects.filter(link=link.pk), *of_passes, passes]):
                 Link.objects.filter(pk=link.pk).delete()
                 Duty.objects.filter(pk=lease.duty.pk).delete()
                 return DutyOutcome("removed")

@@ -115,7 +115,7 @@ class Round:
 
     def _start(self, lanes: Lanes, row: OpenObject) -> None:
         untried = row.absent and row.pk > self._asks_up_to and not row.attempts and not row.code
-        wanted = Wanted(row.name, row.size, row.etag, untried, row.attempts)
+        wanted = Wanted(row.name, row.size, row.etag, untried, row.attempts, row.again)
 
         def copy() -> Ended:
             return Ended(row, self.copying.copy(wanted))

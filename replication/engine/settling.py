@@ -17,6 +17,7 @@ from db import clock
 from jobs.lease import Lease
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties, ledger, shards
+from replication.transitions.pass_counts import how_of
 
 DETAIL_LENGTH = 1000
 
@@ -105,7 +106,7 @@ def _tried(one: Ended, standing: Standing, now: datetime) -> ledger.Tried:
     row, outcome = one
     becomes = None if outcome.kind in (Kind.DONE, Kind.GONE) else _becomes(row, outcome, standing, now)
     claimed = (row.size, row.etag, row.described)
-    return ledger.Tried(row.pk, claimed, outcome.etag, becomes, outcome.described)
+    return ledger.Tried(row.pk, claimed, outcome.etag, becomes, outcome.described, how_of(outcome))
 
 
 def _becomes(row: OpenObject, outcome: Outcome, standing: Standing, now: datetime) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ Keys are relative to their place, as UTF-8 bytes: so every database compares the
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import Q
 
 from core.replicating.states import OpenStatus
 from db.fields import ExactTextField
@@ -85,6 +86,8 @@ class OpenObject(models.Model):
     version = ExactTextField(
         blank=True, default="", db_default="", help_text="which version the last try failed for, where all are copied"
     )
+    of_pass = models.BigIntegerField(null=True, help_text="the pass that waits for it")
+    again = models.BooleanField(default=False, db_default=False, help_text="it is sent even if the target has it")
 
     objects = OpenQuerySet.as_manager()
 
@@ -96,6 +99,7 @@ class OpenObject(models.Model):
             models.Index(fields=["link", "id"], name="replication_open_noted"),
             models.Index(fields=["link", "status", "id"], name="replication_open_status"),
             models.Index(fields=["link", "code", "id"], name="replication_open_code"),
+            models.Index(fields=["of_pass"], condition=Q(of_pass__isnull=False), name="replication_open_of_pass"),
         ]
 
     @property

@@ -17,6 +17,7 @@ from core.replicating.retries import DAILY
 from core.replicating.states import OpenStatus
 from db.chunks import chunks
 from replication.models import Link, OpenCount, OpenObject, Shard
+from replication.transitions.pass_counts import How, PassTally
 
 MOST_OPEN = 1_000_000
 """So many rows a link has at most; what lacks beyond that makes its stretch of keys dirty."""
@@ -161,13 +162,14 @@ def _keep_oldest(link: Link) -> None:
 
 class Tried(NamedTuple):
     """A row as it was claimed, and what it shall be: None, it goes. `etag`: of what was copied, or found equal, and
-    `described` how; "": nobody looked."""
+    `described` how; "": nobody looked. `how` it ended, for the pass that waits for it."""
 
     pk: int
     claimed: tuple[int, str, str]
     etag: str
     becomes: Mapping[str, Any] | None
     described: str = ""
+    how: How = How.COPIED
 
     def is_of(self, row: OpenObject) -> bool:
         """Whether what was brought is what a row asks for by now."""
@@ -179,14 +181,17 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
 
     One that was noted anew meanwhile, for the source has another object by now, stays as it was noted.
     """
-    tally, going, changed = Tally(), list[int](), list[OpenObject]()
+    tally, going, changed, waited_for = Tally(), list[int](), list[OpenObject](), PassTally()
     by_pk = {one.pk: one for one in tried}
     for some in chunks(list(by_pk), ROWS_AT_ONCE):
         for row in OpenObject.objects.filter(link=link.pk, pk__in=some):
             one = by_pk[row.pk]
             same = (row.size, row.etag, row.described) == one.claimed
+            if one.becomes is None and row.again and one.how is How.EQUAL:
+                continue  # somebody wants it sent, and asked for that after it had been looked at
             if one.becomes is None and (same or one.is_of(row)):
                 going.append(row.pk)
+                waited_for.add(row, one.how)
                 tally.take(row.status, row.code, row.size)
             elif one.becomes is not None and same:
                 tally.take(row.status, row.code, row.size)
@@ -201,6 +206,7 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
     OpenObject.objects.bulk_update(changed, fields, batch_size=100)
     tally.save(link.pk)
     _keep_oldest(link)
+    waited_for.save()
     return len(going)
 
 

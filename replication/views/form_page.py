@@ -16,10 +16,12 @@ from rbac import services as rbac
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from replication.models import Rule
 from replication.preflight.checks import check_plan
+from replication.preflight.cost import cost_of_wish
 from replication.services import rules
 from replication.services.rights import require_some_creation
 from replication.services.rules import UPDATE, etag_of, rights_to_create
 from replication.views.forms import ADD, RuleForm, SettingsForm, targets_in
+from replication.views.passes import dry_run_of_wish
 from replication.views.planned_call import api_call, create_command
 from replication.views.rule import SECTION, find_visible, right_on
 from web.errors import status_of
@@ -49,7 +51,20 @@ def rule_new(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _show(request, form, 400)
     rbac.require(request.user, *rights_to_create(form.wish))
+    if asked := {"dry_run", "cost"} & request.POST.keys():
+        return _what_if(request, form, cost="cost" in asked)
     return _create(request, form)
+
+
+def _what_if(request: HttpRequest, form: RuleForm, *, cost: bool) -> HttpResponse:
+    """What the rule would do, or cost; it is not created."""
+    try:
+        if not cost:
+            return dry_run_of_wish(request, form.wish)
+        return _show(request, form, cost=cost_of_wish(actor=request.user, wish=form.wish))
+    except LakeMirrorError as error:
+        form.refuse(error)
+        return _show(request, form, int(status_of(error) or 400))
 
 
 def _create(request: HttpRequest, form: RuleForm) -> HttpResponse:

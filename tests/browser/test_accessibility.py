@@ -25,7 +25,7 @@ from tests.exports.test_pages import failed as a_failed_export
 from tests.mirrors.factories import make_company, make_installation, make_measures
 from tests.mirrors.harness import deployment
 from tests.notifications.factories import make_alerts, make_channel
-from tests.replication.factories import a_rule
+from tests.replication.factories import a_pass, a_rule
 from tests.replication.factories import in_trouble as a_rule_in_trouble
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -63,6 +63,8 @@ CASES = {
     "rule_new": ["/replication/new/"],
     "rule": ["/replication/orders/", "/replication/logs/"],
     "rule_open": ["/replication/orders/open/?link=2", "/replication/logs/open/"],
+    "rule_passes": ["/replication/orders/passes/", "/replication/logs/passes/"],
+    "pass": ["/replication/passes/{pass}/"],
     "rule_edit": ["/replication/orders/edit/"],
     "target_new": ["/replication/orders/links/new/"],
     "target_remove": ["/replication/orders/links/1/remove/", "/replication/logs/links/1/remove/"],
@@ -179,7 +181,7 @@ def addresses() -> list[str]:
     }
     make_installation()
     a_rule("logs", paused=True)
-    a_rule_in_trouble()
+    places["pass"] = a_pass(a_rule_in_trouble()).pk
     make_channel()
     make_alerts()
     shown = [address for name, some in CASES.items() if name != "login" for address in some]

@@ -45,6 +45,8 @@ class GivenUp:
 class MemoryS3(FastObjectStore):
     """Buckets of bytes."""
 
+    per_page = 3
+
     def __init__(self) -> None:
         super().__init__(endpoint="http://127.0.0.1:9", force_path_style=True, access_key_id="k", secret_access_key="s")
         self.buckets: dict[str, dict[str, bytes]] = {"src": {}, "out": {}}
@@ -172,7 +174,7 @@ class MemoryS3(FastObjectStore):
         return ObjectInfo(key, len(data), etag(data))
 
     def page(self, prefix_uri: str, after: str = "") -> ListedPage:
-        """Up to three objects: so that there are several pages."""
+        """Up to three objects, unless told: so that there are several pages."""
         name, prefix = split_uri(prefix_uri)
         with self._one:
             self._count()
@@ -180,9 +182,9 @@ class MemoryS3(FastObjectStore):
             self.before("LIST", name, prefix)
             bucket = self._bucket(name)
             keys = sorted(key for key in bucket if key.startswith(prefix) and key > after)
-            some = keys[:3]
+            some = keys[: self.per_page]
             sizes, etags = [len(bucket[key]) for key in some], [etag(bucket[key]) for key in some]
-            return ListedPage(some, sizes, etags, [""] * len(some), len(keys) > 3)
+            return ListedPage(some, sizes, etags, [""] * len(some), len(keys) > self.per_page)
 
     def _retried(self, call: Callable[[], Any]) -> Any:
         """Without pauses."""

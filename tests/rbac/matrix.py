@@ -162,6 +162,12 @@ rules.change: PATCH api-rule, DELETE api-link
 rules.change rules.targets: POST api-links, POST api-link-preflight
 rules.see rules.change: GET rule_edit, POST rule_edit, GET target_new, GET target_remove, POST target_remove
 rules.see rules.change rules.targets: POST target_new
+rules.see: GET api-rule-passes, GET api-pass, GET api-pass-report, GET rule_passes, GET pass
+rules.see rules.operate: POST rule_pass_begin, POST pass_cancel
+rules.see rules.operate: DELETE api-pass
+rules.operate: POST api-link-resync, POST api-rule-dry-run
+rules.create: POST api-rule-dry-run-new, POST api-rule-estimate-new
+rules.see: POST api-rule-estimate
 rules.delete: DELETE api-rule
 rules.see rules.delete: GET rule_delete, POST rule_delete
 rules.operate: POST api-rule-pause, POST api-rule-resume, POST api-rule-scan, POST api-rule-retry

@@ -32,6 +32,7 @@ from rbac import permission_catalog, services
 from rbac.keys import rate_limit
 from rbac.models import Policy, User
 from rbac.services import authorize
+from replication.models import Pass
 from tests.cast import person
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
@@ -102,7 +103,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
     refresh.read()
     services.policy_put(actor="system:tests", document={"id": "Reads", "statement": STATEMENT})
     key = services.key_create(actor="system:tests", user=thea).key.key_id
-    a_rule("copies")
+    rule = a_rule("copies")
     return {
         "repository": "lake",
         "mirror_id": "lake-eu",
@@ -116,6 +117,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
         "export": export.pk,
         "branch": "main",
         "rule": "copies",
+        "pass": Pass.objects.create(rule=rule, kind="dry-run", region="us-east-1", who="olga", began_at=now).pk,
         "link": 1,
         "user_id": "thea",
         "user": "thea",
@@ -144,6 +146,8 @@ def filled(name: str, route: str, real: dict[str, Any]) -> str:
         real["number"] = real["export"]
     if "/links/<int:number>" in route:
         real["number"] = 1
+    if "passes/<int:number>" in route:
+        real["number"] = real["pass"]
     if "jobs/<str:job>" in route:
         real["job"] = f"validation-{real['job']}"
     args = {part.split(">")[0].split(":")[-1] for part in route.split("<")[1:]}
@@ -183,6 +187,8 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "POST api-rules": RULE,
     "POST api-rule-preflight": RULE,
+    "POST api-rule-dry-run-new": RULE,
+    "POST api-rule-estimate-new": RULE,
     "POST rule_new": {
         "name": "other",
         "region": "us-east-1",
@@ -319,7 +325,14 @@ def expected(who: str, needs: frozenset[str], address: str) -> str:
         return "hidden"
     if is_a_job(address) and SOME_MIRROR in MAY[who] and "mirrors.see" in needs - MAY[who]:
         return "hidden"
+    if is_a_pass(address) and "rules.see" in needs - MAY[who]:
+        return "hidden"
     return "refused"
+
+
+def is_a_pass(address: str) -> bool:
+    """Whether an address is of one pass by its number: that of a rule that one may not see isn't there."""
+    return "/v1/passes/" in address or address.startswith("/replication/passes/")
 
 
 def is_a_job(address: str) -> bool:
@@ -334,7 +347,7 @@ def seen(answer: HttpResponse, address: str) -> str:
         return "sign in"
     if status == 403:
         return "refused"
-    if status == 404 and (address.startswith("/exports/") or is_a_job(address)):
+    if status == 404 and (address.startswith("/exports/") or is_a_job(address) or is_a_pass(address)):
         return "hidden"
     return "broken" if status >= 500 else "no such method" if status == 405 else "through"
 

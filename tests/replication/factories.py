@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from core.replicating.passes import PassKind, PassState, ReportRow, pack
 from core.replicating.states import Code, Health, OpenStatus
 from db import clock
-from replication.models import Link, OpenCount, OpenObject, Rule
+from replication.models import Link, OpenCount, OpenObject, Pass, PassRows, Rule
 from replication.transitions import duties, ledger, shards
 
 NOW = datetime.now(UTC)
@@ -88,3 +89,23 @@ def counts_of(link: Link) -> dict[tuple[str, str], tuple[int, int]]:
 def assert_counted(link: Link) -> None:
     """The counts are those of the rows."""
     assert counts_of(link) == dict(ledger.real_counts(link.pk))
+
+
+def a_pass(rule: Rule, **more: Any) -> Pass:
+    """A dry run of all targets that has found something to copy."""
+    rows = [ReportRow(1, "a b+c%2F#?.csv", "copy", 100), ReportRow(1, "k" * 1024, "skip", 7, "KeyTooLong")]
+    fields = {
+        "kind": PassKind.DRY_RUN.value,
+        "state": PassState.COMPLETED.value,
+        "region": rule.region,
+        "who": "olga",
+        "began_at": clock.now() - timedelta(minutes=5),
+        "read_at": clock.now(),
+        "ended_at": clock.now(),
+        "looked_at": 1205,
+        "actions": {"1": {"copy": [1, 100], "equal": [1203, 3 << 30], "skip:KeyTooLong": [1, 7]}},
+        "rows": len(rows),
+    }
+    made = Pass.objects.create(rule=rule, **fields | more)
+    PassRows.objects.create(of=made, number=len(rows), rows=pack(rows))
+    return made

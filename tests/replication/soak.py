@@ -1,6 +1,6 @@
 """Random lives of a rule with two targets: objects come, change and go, events are doubled, late or lost, targets are
-down, refuse everything or one key, fail now and then; links are paused, limits change, the ledger is small; and the
-worker is killed between any two steps.
+down, refuse everything or one key, fail now and then; passes are begun and canceled; links are paused, limits change,
+the ledger is small; and the worker is killed between any two steps.
 
 In the end both targets have what the source has, the ledger is empty and its counts say so; nothing was deleted
 anywhere, and nothing was written to a key twice in a row with the same bytes.
@@ -17,11 +17,12 @@ from unittest import mock
 
 from core.errors import Denied, Full, Invalid, LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.mirroring.states import State
+from core.replicating.passes import PassKind, PassState
 from db import clock
 from replication.engine import looking, piece, settling
-from replication.models import Link, Rule
+from replication.models import Link, Pass, Rule
 from replication.status.rules import rule_reading
-from replication.transitions import ledger, shards, touching
+from replication.transitions import ledger, passes, shards, touching
 from tests.replication.world import AWAY, FAR, HOME, Store, World
 
 KEYS = ["a", "a/", "b/1", "b/2", "c é", "d", "e/\U0001f600", "f", "g", "h"]
@@ -102,9 +103,9 @@ class Soak:
 
     def _move(self) -> None:
         kinds = [self._put, self._go, self._event, self._fault, self._pause, self._later, self._later, self._kill]
-        kinds += [self._clock, self._retag]
+        kinds += [self._clock, self._retag, self._pass]
         self.random.choice(kinds)()
-        for run in self.random.sample([self.w.scan, self.w.copy, self.w.copy], 2):
+        for run in self.random.sample([self.w.scan, self.w.copy, self.w.copy, self.w.look], 2):
             with suppress(Killed):
                 run()
             self.steps_left = None
@@ -154,6 +155,21 @@ class Soak:
         """It was ahead until now."""
         self.w.later(-self.random.choice((1, 200, 90_000)))
 
+    def _pass(self) -> None:
+        """Somebody begins a pass, or cancels one."""
+        link = self.random.choice(list(Link.objects.order_by("pk")))
+        going = Pass.objects.filter(ended_at=None)
+        if (made := going.filter(link=link).first()) is not None:
+            passes.end(made, PassState.CANCELED, "", clock.now())
+        elif self.random.random() < 0.3 and not going.filter(kind=PassKind.DRY_RUN.value).exists():
+            self._begin_pass(PassKind.DRY_RUN, None)
+        else:
+            self._begin_pass(PassKind.RESYNC, link)
+
+    def _begin_pass(self, kind: PassKind, link: Link | None) -> None:
+        told = {"who": "olga", "region": HOME, "began_at": clock.now(), "prefix": self.random.choice(("", "", "b/"))}
+        passes.begin(Pass(kind=kind.value, rule=Rule.objects.get(), link=link, **told))
+
     def _kill(self) -> None:
         self.steps_left = self.random.randint(0, 25)
 
@@ -199,6 +215,7 @@ class Soak:
         for _ in range(8):
             self.w.later(90_000)
             self.w.work(3)
+            self.w.look()
         return unknown
 
     def _has_tags(self, store: Store, bucket: str, key: str) -> bool:
@@ -221,12 +238,23 @@ class Soak:
             found += list(_written_twice(store, region))
             link = self.w.link(number)
             found += [f"{region} is {link.health}"] if link.health != "up" else []
+        found += [told for made in Pass.objects.order_by("pk") for told in _wrong_with(made)]
         rule = Rule.objects.get()
         if rule.shards.filter(dirty=True).exists() or rule.touched.exists() or rule.error:
             found.append(f"the rule is not through: {rule.error}")
         if rule.full_objects != len(source):
             found.append(f"{rule.full_objects} counted of {len(source)}")
         return found
+
+
+def _wrong_with(made: Pass) -> Iterator[str]:
+    """What should not be so of a pass in the end."""
+    if made.ended_at is None:
+        yield f"{made} goes on: {made.message}"
+    if made.state == PassState.COMPLETED and made.noted != made.copied + made.found_equal + made.gone:
+        yield f"{made} is called completed: {made.noted} noted, {made.copied}, {made.found_equal}, {made.gone}"
+    if made.state == PassState.WITH_FAILURES and made.failed != made.rows:
+        yield f"{made} names {made.rows} of {made.failed} failures"
 
 
 def _lies_in(key: bytes, low: bytes, high: bytes | None) -> bool:
@@ -266,6 +294,9 @@ def soaking(w: Any, seed: int, kind: type[Soak] | None = None) -> Iterator[Soak]
         mock.patch.object(ledger, "settle", stepping(ledger.settle)),
         mock.patch.object(shards, "ended", stepping(shards.ended)),
         mock.patch.object(shards, "cut", stepping(shards.cut)),
+        mock.patch.object(passes, "note", stepping(passes.note)),
+        mock.patch.object(passes, "gather", stepping(passes.gather)),
+        mock.patch.object(passes, "end", stepping(passes.end)),
         mock.patch.object(looking, "note_unlisted", stepping(looking.note_unlisted)),
         mock.patch.object(settling, "note_standing", stepping(settling.note_standing)),
     ):

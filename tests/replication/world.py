@@ -31,7 +31,7 @@ from tests.mirrors.harness import Deployment
 from tests.replication.beside_bytes import BesideBytes
 
 HOME, AWAY, FAR = "us-east-1", "eu-west-1", "ap-southeast-2"
-KINDS = (rule_duties.SCAN, rule_duties.LINK)
+KINDS = (rule_duties.SCAN, rule_duties.LINK, rule_duties.PASS)
 
 
 class Asked(Counter[str]):
@@ -170,6 +170,10 @@ class World:
     def copy(self) -> list[str]:
         """One round of all links."""
         return self._run(rule_duties.LINK)
+
+    def look(self) -> list[str]:
+        """One round of all passes."""
+        return self._run(rule_duties.PASS)
 
     def work(self, rounds: int = 3) -> list[str]:
         """Let all duties run; what they said."""

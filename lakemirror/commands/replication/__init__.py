@@ -1,0 +1,1 @@
+"""Commands of replication rules beyond those of `rules.py`."""
