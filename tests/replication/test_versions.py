@@ -418,3 +418,15 @@ def test_a_marker_that_somebody_else_has_just_put_there_counts_as_done(v: Versio
     v.copy()
     assert v.far.ids("out") == v.home.ids("src") and v.rows() == []
     assert v.far.asked["DELETE"] == 0
+
+
+def test_a_target_that_is_added_later_keeps_versions_too(v: VersionWorld, api: Api) -> None:
+    assert api.call("POST", RULES, body(targets=[{"region": AWAY, "uri": "s3://out"}]))[0] == 201
+    v.far.status["two"] = "Suspended"
+    added = {"region": FAR, "uri": "s3://two"}
+    status, refused = api.call("POST", f"{RULES}/r/links", added)
+    assert status == 400 and "bucket 'two'" in refused["message"]
+    v.far.status["two"] = "Enabled"
+    status, told = api.call("POST", f"{RULES}/r/links", added)
+    assert status == 201, told
+    assert [link["exact"] for link in api.call("GET", f"{RULES}/r")[1]["links"]] == [False, True]
