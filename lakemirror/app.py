@@ -115,6 +115,8 @@ RULE_COMMANDS = (
     passes.estimate,
     passes.passes,
     passes.show_pass,
+    rules.approve,
+    rules.confirm,
     rules.delete,
 )
 

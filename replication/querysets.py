@@ -9,7 +9,7 @@ from typing import Any
 from django.db import models
 
 from core.errors import NotFound
-from core.replicating.states import OpenStatus
+from core.replicating.states import OpenKind, OpenStatus
 
 
 class RuleQuerySet(models.QuerySet):
@@ -45,8 +45,18 @@ class ShardQuerySet(models.QuerySet):
 
 class OpenQuerySet(models.QuerySet):
     def due(self, now: datetime) -> OpenQuerySet:
-        """Those whose turn it is, the longest waiting first."""
-        return self.filter(next_try__lte=now).order_by("next_try", "pk")
+        """Those whose turn it is, the longest waiting first: not what nobody has let through, nor what an older
+        deletion may yet hit."""
+        free = models.Q(not_before=None) | models.Q(not_before__lte=now)
+        return self.filter(free, next_try__lte=now).exclude(status=OpenStatus.WAITING.value).order_by("next_try", "pk")
+
+    def copies(self) -> OpenQuerySet:
+        """Objects that are to be copied."""
+        return self.filter(kind=OpenKind.COPY.value)
+
+    def deletes(self) -> OpenQuerySet:
+        """Objects that are to be deleted at the target, if somebody lets that through."""
+        return self.filter(kind=OpenKind.DELETE.value)
 
 
 class CountQuerySet(models.QuerySet):

@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from replication.views import form_page, passes, rule, target_page
+from replication.views import deletes, form_page, passes, rule, target_page
 from replication.views import list as list_views
 from replication.views import open as open_views
 
 _RULE = "replication/<str:rule>"
+_DELETES = f"{_RULE}/deletes/<int:approval>"
 _LINK = f"{_RULE}/links/<int:link>"
 
 urlpatterns = [
@@ -27,6 +28,11 @@ urlpatterns = [
     path(f"{_RULE}/open/retry/", open_views.rule_open_retry, name="rule_open_retry"),
     path(f"{_RULE}/links/new/", target_page.target_new, name="target_new"),
     path(f"{_LINK}/remove/", target_page.target_remove, name="target_remove"),
+    path(f"{_RULE}/deletes/", deletes.rule_deletes, name="rule_deletes"),
+    path(f"{_DELETES}/approve/", deletes.rule_deletes_decide, {"approved": True}, name="rule_approve"),
+    path(f"{_DELETES}/reject/", deletes.rule_deletes_decide, {"approved": False}, name="rule_reject"),
+    path(f"{_LINK}/confirm-target/", deletes.link_confirm_target, name="link_confirm_target"),
+    path(f"{_LINK}/confirm-source/", deletes.link_confirm_source, name="link_confirm_source"),
     path(f"{_LINK}/pause/", rule.link_pause, {"paused": True}, name="link_pause"),
     path(f"{_LINK}/resume/", rule.link_pause, {"paused": False}, name="link_resume"),
     path(f"{_LINK}/limits/", rule.link_limits, name="link_limits"),

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from xml.etree import ElementTree
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.originals import as_sent
 from adapters.s3.store import split_uri, stored
-from core.errors import NoBucket, NotFound
+from adapters.s3.writes import plain_tag, text_of
+from core.errors import LakeMirrorError, NoBucket, NotFound
 from core.replicating.merging import Listed, Listing
 from core.types import ObjectInfo
 
@@ -66,6 +68,18 @@ class PlaceReader:
             self.store.asked("HEAD", self.store.url(self.bucket), f"head s3://{self.bucket}")
         except NotFound as error:
             raise NoBucket(f"{self.store.where} has no bucket '{self.bucket}'") from error
+
+    def created(self) -> str:
+        """When the bucket was created, as its store tells it; "" where it doesn't, or not to us."""
+        try:
+            answer = self.store.asked("GET", f"{self.store.base_url.rstrip('/')}/", "list buckets")
+            root = ElementTree.fromstring(answer.data)
+        except (LakeMirrorError, ElementTree.ParseError):
+            return ""
+        for bucket in (one for one in root.iter() if plain_tag(one) == "Bucket"):
+            if text_of(bucket, "Name") == self.bucket:
+                return text_of(bucket, "CreationDate")
+        return ""
 
 
 def time_of(modified: str) -> datetime | None:

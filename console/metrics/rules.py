@@ -26,6 +26,7 @@ def gauges(user: Any, now: datetime) -> Iterator[Gauge]:
     readings = rule_readings(rules, now)
     yield from _of_health(readings, now)
     yield from _of_open(readings, now)
+    yield from _of_deletions(readings)
     yield from _of_copying(readings)
     yield _of_comparisons(readings, now)
 
@@ -72,6 +73,19 @@ def _of_open(readings: list[RuleReading], now: datetime) -> Iterator[Gauge]:
                 gauge = failed if count.status == FAILED else skipped
                 gauge.add(_labels(reading, one, ("code", count.code)), count.number)
     yield from (pending, size, oldest, failed, skipped, uncounted)
+
+
+def _of_deletions(readings: list[RuleReading]) -> Iterator[Gauge]:
+    waiting = Gauge("link_deletes_waiting", "objects that are to be deleted at the target, noted or due")
+    asked = Gauge("link_deletes_to_approve", "those of them that wait for somebody to approve them")
+    frozen = Gauge("link_frozen", "1 while nothing is deleted before somebody confirms the source")
+    stale = Gauge("link_stale", "1 while nothing is written before somebody confirms the target")
+    for labels, one in _links(readings):
+        waiting.add(labels, one.deletes)
+        asked.add(labels, one.asked)
+        frozen.add(labels, bool(one.facts.frozen))
+        stale.add(labels, bool(one.facts.stale))
+    yield from (waiting, asked, frozen, stale)
 
 
 def _of_copying(readings: list[RuleReading]) -> Iterator[Gauge]:

@@ -14,6 +14,7 @@ from core.text.phrases import Phrase, code, count, say, sentence, sentences
 
 STATES = (
     State.BLOCKED,
+    State.FROZEN,
     State.FAILED,
     State.UNKNOWN,
     State.RETRYING,
@@ -86,6 +87,14 @@ class LinkFacts:
     """Whether it came so late that no whole comparison could take it along yet."""
     held_until: datetime | None = None
     """Until when nothing is begun, for a worker was lost whose last writes may still arrive."""
+    stale: str = ""
+    """Why nothing is written at the target before somebody confirms it, "" if it may be."""
+    frozen: str = ""
+    """Why nothing is deleted there before somebody confirms the source, "" if it may be."""
+    asked: int = 0
+    """So many deletions wait for somebody to approve them."""
+    deletes: int = 0
+    """So many deletions are noted or due, those that wait for somebody too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +116,16 @@ def tell_link(link: LinkFacts, scan: ScanFacts, now: datetime, rule_pause: Pause
     if pause := rule_pause or link.pause:
         whose = "the rule is " if rule_pause else ""
         return Told(State.PAUSED, "Paused", sentence(whose, pause.told(now), _waiting(link)))
+    if link.stale:
+        return Told(State.BLOCKED, "Stale", _stale(link))
     if link.health == Health.BLOCKED:
         return Told(State.BLOCKED, "Blocked", _blocked(link, now))
     if link.health == Health.DOWN:
         return Told(State.RETRYING, "Down", _down(link, now))
+    if link.frozen:
+        return Told(State.FROZEN, "Frozen", _frozen(link, now))
+    if link.asked:
+        return Told(State.FROZEN, "Deletes waiting", _asked(link, now))
     if link.failed:
         return Told(State.FAILED, "Failed", _failed(link, now))
     if link.unlisted:
@@ -118,6 +133,9 @@ def tell_link(link: LinkFacts, scan: ScanFacts, now: datetime, rule_pause: Pause
         return Told(State.UNKNOWN, "Unknown", sentences(unknown, _copying(link, now) if link.pending else say()))
     if link.pending or link.more:
         return Told(State.SYNCING, "Waiting" if link.held_until else "Copying", _copying(link, now))
+    if link.deletes:
+        text = f"{count(link.deletes, 'object')} to be deleted, once the source has lacked them for a minute"
+        return Told(State.SYNCING, "Deleting", sentence(f"{text} and all has been compared"))
     if not (link.compared_at or scan.error) and (link.fresh or not scan.whole_at):
         return Told(State.NEW, "Comparing", say("Both places are being compared for the first time."))
     if scan.error or link.compared_at is None or (scan.whole_at and link.compared_at < scan.whole_at):
@@ -163,6 +181,22 @@ def _blocked(link: LinkFacts, now: datetime) -> Phrase:
     who = code(link.source if link.code in AT_SOURCE else link.uri)
     told = sentence(who, f" has refused everything{_lasting(link, now)}: {link.message}")
     return sentences(told, sentence(f"One object is tried {_next(link, now)}, then the others{_waiting(link)}"))
+
+
+def _stale(link: LinkFacts) -> Phrase:
+    told = sentence(f"nothing is written: {link.stale}")
+    return sentences(told, say("Look what lies there; then confirm the target, and all that it lacks is copied."))
+
+
+def _frozen(link: LinkFacts, now: datetime) -> Phrase:
+    told = sentence(f"nothing is deleted: {link.frozen}")
+    told = sentences(told, say("Look at the source; then confirm it, and deletions are judged anew."))
+    return sentences(told, _copying(link, now) if link.pending else say())
+
+
+def _asked(link: LinkFacts, now: datetime) -> Phrase:
+    told = sentence(f"{count(link.asked, 'deletion waits', 'deletions wait')} for somebody to approve or reject them")
+    return sentences(told, _copying(link, now) if link.pending else say())
 
 
 def _down(link: LinkFacts, now: datetime) -> Phrase:
@@ -216,6 +250,7 @@ def _unread(scan: ScanFacts, now: datetime) -> Told | None:
 
 _OF_TARGETS = {
     State.BLOCKED: ("is blocked", "are blocked"),
+    State.FROZEN: ("does not follow deletions", "do not follow deletions"),
     State.FAILED: ("lacks objects that failed", "lack objects that failed"),
     State.UNKNOWN: ("could not be compared", "could not be compared"),
     State.RETRYING: ("is down", "are down"),

@@ -99,6 +99,14 @@ class Cursor:
         if first == at:
             self.after = max(self.after, just_before(self.keys[at]))
 
+    def look_ahead(self) -> None:
+        """Holds something, if there is anything left; or notes what kept it from being read."""
+        try:
+            if not self.held and self.more:
+                self.held = self.page()
+        except LakeMirrorError as error:
+            self.error = error
+
     def _takes_all(self) -> bool:
         """Takes of what is held; whether what is wanted may go on behind that."""
         for at, item in enumerate(self.held):
@@ -121,24 +129,51 @@ def just_before(key: str) -> str:
 
 
 def windows(
-    source: Read, targets: Mapping[int, Read], after: str, high: str | None, each: Each = map
+    source: Read, targets: Mapping[int, Read], after: str, high: str | None, each: Each = map, *, tail: bool = False
 ) -> Iterator[Window]:
     """The keys after one, up to another (None: to the end), a page of the source at a time. Raises what the source
-    raises; a target that can't be listed is left out from then on."""
+    raises; a target that can't be listed is left out from then on. `tail`: also what targets have behind the last key
+    of the source."""
     ours, theirs = Cursor(source, after), {number: Cursor(read, after) for number, read in targets.items()}
     failed: dict[int, LakeMirrorError] = {}
-    end = False
+    end, behind = False, after
     while not end:
         items = ours.page()
         inside = [item for item in items if high is None or item.key <= high]
         end = len(inside) < len(items) or not ours.more or (high is not None and ours.after >= high)
-        last = (high if high is not None else ours.after) if end else ours.after
-        keys = [item.key for item in inside]
+        behind = inside[-1].key if inside else behind
+        last = behind if tail else high if end and high is not None else ours.after
+        keys = () if tail else [item.key for item in inside]
+        there = _there(theirs, failed, inside[-1].key if inside else after, keys, each)
+        yield Window(inside, there, last, end and not tail, dict(failed))
+    if tail:
+        yield from _behind(theirs, failed, behind, high, each)
+
+
+def _there(
+    theirs: Mapping[int, Cursor], failed: dict[int, LakeMirrorError], wanted: str, keys: Sequence[str], each: Each
+) -> Mapping[int, Mapping[str, tuple[int, str]]]:
+    """What each target has up to a key, all of it unless `keys` are asked about; who could not be read is `failed` from
+    then on."""
+    going = {number: cursor for number, cursor in theirs.items() if number not in failed}
+    for cursor in going.values():
+        cursor.wanted, cursor.keys = wanted, keys
+    list(each(Cursor.take, going.values()))
+    failed |= {number: cursor.error for number, cursor in going.items() if cursor.error is not None}
+    return {number: cursor.found for number, cursor in going.items() if cursor.error is None}
+
+
+def _behind(
+    theirs: Mapping[int, Cursor], failed: dict[int, LakeMirrorError], after: str, high: str | None, each: Each
+) -> Iterator[Window]:
+    """What targets have between the last key of the source and the end, a page of one of them at a time."""
+    end, last = False, after
+    while not end:
         going = {number: cursor for number, cursor in theirs.items() if number not in failed}
-        for cursor in going.values():
-            cursor.wanted = inside[-1].key if inside else after
-            cursor.keys = keys
-        list(each(Cursor.take, going.values()))
-        failed |= {number: cursor.error for number, cursor in going.items() if cursor.error is not None}
-        there = {number: cursor.found for number, cursor in going.items() if cursor.error is None}
-        yield Window(inside, there, last, end, dict(failed))
+        list(each(Cursor.look_ahead, going.values()))
+        ahead = [cursor.after for cursor in going.values() if cursor.more and cursor.error is None]
+        held = [item.key for cursor in going.values() for item in cursor.held]
+        end = not ahead or (high is not None and min(ahead) >= high)
+        last = high if end and high is not None else max([last, *held]) if end else min(ahead)
+        there = _there(theirs, failed, last, (), each)
+        yield Window([], there, last, end, dict(failed))

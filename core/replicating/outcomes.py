@@ -44,8 +44,9 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a try. `size` and `etag`: of the source's object, as it was copied or found equal, and `described`
-    the digest of its description; `sent`: something was written; `pause`: how long a store wants to be left alone, in
-    seconds; `version`: which version it is about, where all are copied."""
+    the digest of its description; `sent`: something was written, or deleted; `pause`: how long a store wants to be left
+    alone, in seconds; `version`: which version it is about, where all are copied; `there`: the ETag that the target has
+    by now, as far as that is known; `uncertain`: it may be carried out later, for nobody answered."""
 
     kind: Kind
     code: Code = Code.NONE
@@ -56,6 +57,8 @@ class Outcome:
     pause: float = 0.0
     version: str = ""
     described: str = ""
+    there: str = ""
+    uncertain: bool = False
 
 
 LATE = Outcome(Kind.LATE)

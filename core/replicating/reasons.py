@@ -32,13 +32,17 @@ WORDS: Mapping[Code, str] = {
     Code.TARGET_KMS_KEY_STATE: "the KMS key by which the target encrypts is disabled, or is being deleted",
     Code.METADATA_REFUSED: "the target's store does not take its headers, metadata or tags",
     Code.STORAGE_CLASS_REFUSED: "the target's store does not know the storage class that the rule names",
-    Code.LOCKED: "the target keeps it locked for longer than the source does",
+    Code.LOCKED: "the target keeps it locked, for longer than the source does or though it is gone there",
     Code.LOCK_LOST: "the target has not the lock that the source has",
     Code.CUSTOMER_KEY: "it is encrypted with a customer's key, which LakeMirror has not",
     Code.KEY_TOO_LONG: "its key would be longer than 1,024 bytes at the target",
     Code.PARTS_DIFFER: "it was copied, but what the target tells of it does not prove it equal",
     Code.CONFLICT: "the target has something else under the version id of the source",
     Code.ONE_VERSION: "the target keeps one version of this directory object: a delete marker would delete that",
+    Code.DELETE_DENIED: "the key may not delete it at the target",
+    Code.TARGET_STALE: "what lies at the target is not what the link has pinned there",
+    Code.SOURCE_EMPTY: "the source is empty, and had objects",
+    Code.SOURCE_RECREATED: "the source's bucket was deleted and created anew",
     Code.INTERNAL: "LakeMirror failed; the worker's log says why",
 }
 

@@ -20,13 +20,33 @@ class Versions(StrEnum):
     ALL = "all"
 
 
+class OpenKind(StrEnum):
+    """What is to be done about an object that is not at the target as it is at the source. Delete: it is gone at the
+    source, and what the link has copied is still at the target."""
+
+    COPY = "copy"
+    DELETE = "delete"
+
+
 class OpenStatus(StrEnum):
     """How an object stands that is not at the target as it is at the source. Failed: tried again once a day, when it
-    changes or when somebody asks. Skipped: it can't be copied as it is now, for a reason of the object's own."""
+    changes or when somebody asks. Skipped: it can't be copied, or deleted, as it is now, for a reason of the object's
+    own. Waiting: a deletion that nobody has let through yet. Deleting: one that is due."""
 
     PENDING = "pending"
     FAILED = "failed"
     SKIPPED = "skipped"
+    WAITING = "waiting"
+    DELETING = "deleting"
+
+
+class ApprovalState(StrEnum):
+    """What became of deletions that wait for somebody. Expired: nobody answered in time; they are asked for anew."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
 
 
 class Code(StrEnum):
@@ -64,4 +84,8 @@ class Code(StrEnum):
     PARTS_DIFFER = "PartsDiffer"
     CONFLICT = "Conflict"
     ONE_VERSION = "OneVersionOnly"
+    DELETE_DENIED = "DstDelObjNotPermitted"
+    TARGET_STALE = "TargetStale"
+    SOURCE_EMPTY = "SourceEmpty"
+    SOURCE_RECREATED = "SourceRecreated"
     INTERNAL = "Internal"

@@ -10,6 +10,7 @@ from typing import Any
 from core.errors import Invalid
 from core.exporting.destinations import check_place
 from core.installations.places import inside
+from core.replicating.deletes import DELETE_MOST, DELETE_PERCENT, MOST_MOST
 from core.replicating.states import Versions
 from core.travelling.describing import Metadata, Terms, check_metadata, check_storage_class, check_tags
 
@@ -50,7 +51,8 @@ class RuleWish:
     """A rule as it is asked for. `existing`: objects older than it; `new`: those that come after it. `overwrite`: its
     targets may hold objects already, and those that differ from the source's may be replaced. `versions`: `latest` or
     `all`, versions and delete markers too. `tags`: all of which an object has to have; `metadata`: a name of Metadata;
-    "": all, unless all versions are copied, of which content describing."""
+    "": all, unless all versions are copied, of which content travels. `markers`: deletions are followed; more than
+    `delete_percent` of what a link has, or than `delete_most`, at once wait for approval."""
 
     name: str
     region: str
@@ -61,6 +63,9 @@ class RuleWish:
     scan_every: int = SCAN_EVERY
     labels: Mapping[str, str] = field(default_factory=dict)
     overwrite: bool = False
+    markers: bool = False
+    delete_percent: int = DELETE_PERCENT
+    delete_most: int = DELETE_MOST
     versions: str = Versions.LATEST.value
     tags: Mapping[str, str] = field(default_factory=dict)
     metadata: str = ""
@@ -107,6 +112,22 @@ def check_kinds(existing: bool, new: bool) -> None:
     if not existing and not new:
         hint = "Set one of the two; to stop for a while, pause the rule"
         raise Invalid("neither existing nor new objects would be copied", field="new", hint=hint)
+
+
+def check_deletes(percent: int, most: int) -> None:
+    """Raises Invalid for bounds that are none."""
+    if not 0 <= percent <= 100:
+        raise Invalid("must be from 0 to 100", field="delete_percent", hint="0 has every deletion wait for approval")
+    if not 0 <= most <= MOST_MOST:
+        hint = "0 has every deletion wait for approval"
+        raise Invalid(f"must be from 0 to {MOST_MOST:,}", field="delete_most", hint=hint)
+
+
+def check_followed(versions: str, markers: bool) -> None:
+    """Raises Invalid for two ways of deleting at once."""
+    if markers and versions == Versions.ALL.value:
+        hint = "Leave it out: delete markers are copied with all versions"
+        raise Invalid("a rule that copies all versions has no use for it", field="markers", hint=hint)
 
 
 def check_scan_every(seconds: int) -> None:

@@ -16,6 +16,7 @@ from deployment.wiring import clients, region_settings
 if TYPE_CHECKING:
     from adapters.places.describer import Describer
     from adapters.places.reader import PlaceReader
+    from adapters.places.remover import PlaceRemover
     from adapters.places.state import StatePlace
     from adapters.places.version_writes import VersionMover
     from adapters.places.versions import VersionedPlace
@@ -75,6 +76,28 @@ def describer_of(place: PlaceReader) -> Describer:
     return Describer(place, TRIES)
 
 
+def pin_place_of(region: str, uri: str) -> StatePlace:
+    """Where a link's pin lies: below the target's own place, whatever the configuration says. Raises Invalid."""
+    from adapters.places.state import StatePlace
+
+    return StatePlace(_store(region, 0), uri)
+
+
+def quick_pin_place_of(region: str, uri: str) -> StatePlace:
+    """The same for somebody who waits."""
+    from adapters.places.state import StatePlace
+
+    region_settings.installation(region)
+    return StatePlace(clients.quick_bulk_objects(region), uri, tries=1)
+
+
+def remover_of(place: PlaceReader) -> PlaceRemover:
+    """What deletes single objects of a place."""
+    from adapters.places.remover import PlaceRemover
+
+    return PlaceRemover(place)
+
+
 def mover_between(
     source: tuple[str, str],
     target: tuple[str, str],
@@ -122,6 +145,11 @@ def version_mover_between(
         marks=f"{target[1].rstrip('/')}/{UPLOAD_MARKS}",
         tries=TRIES,
     )
+
+
+def pin_mark() -> str:
+    """What tells the pins of this deployment, and of those with the same key, from others'."""
+    return config.current().derived_key("replication pin")[:16]
 
 
 def proof_key() -> str:

@@ -72,6 +72,18 @@ def _settings(command: Command) -> Command:
         click.option(
             "--sweep-heads-per-second", type=int, metavar="N", help="Ask so many objects for changed metadata; 0: none."
         ),
+        click.option(
+            "--markers/--no-markers", default=None, help="Delete at the targets what is deleted at the source, or not."
+        ),
+        click.option(
+            "--delete-percent",
+            type=click.IntRange(0, 100),
+            metavar="N",
+            help="More deletions at once, of what a target has, wait for approval.",
+        ),
+        click.option(
+            "--delete-most", type=click.IntRange(0), metavar="N", help="More deletions at once wait for approval."
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -338,3 +350,48 @@ def limits(
     if not body:
         raise click.UsageError("give at least one limit to change")
     talk.tell(talk.api.post(f"{path_of(rule, link)}/limits", body), rule_tables.rule)
+
+
+@click.command()
+@click.argument("rule")
+@click.option("--id", "number", type=click.IntRange(1), metavar="ID", help="Which; left out, what waits is listed.")
+@click.option("--reject", is_flag=True, help="Keep these objects until something changes, instead of deleting them.")
+@click.option("--reason", metavar="TEXT", help="Why; it stands in the audit record.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@talks
+def approve(talk: Talk, rule: str, number: int | None, reject: bool, reason: str | None, yes: bool) -> None:
+    """List deletions that wait for approval, or have exactly these done. Without --id it exits with 1 if there are any.
+
+    \b
+    lakemirror rule approve logs
+    lakemirror rule approve logs --id 7
+    """
+    waiting = f"{path_of(rule)}/approvals"
+    if number is None:
+        page = talk.api.pages(waiting, state="waiting")
+        talk.tell(page, rule_tables.approvals)
+        if page["results"]:
+            click.get_current_context().exit(No.exit_code)
+        return
+    found = talk.api.get(f"{waiting}/{number}")
+    if (
+        not reject
+        and not yes
+        and not click.confirm(f"Delete {found['objects']:,} objects at {found['uri']}?", err=True)
+    ):
+        raise No("nothing was deleted")
+    body: dict[str, Any] = {"reason": reason} if reason else {}
+    talk.tell(talk.api.post(f"{waiting}/{number}/{'reject' if reject else 'approve'}", body), rule_tables.approval)
+
+
+@click.command()
+@click.argument("rule")
+@click.option("--link", type=click.IntRange(1), required=True, metavar="N", help="Of which link.")
+@click.option("--target", "what", flag_value="target", help="What lies at the target now is the right place.")
+@click.option("--source", "what", flag_value="source", help="What the source has now is right.")
+@talks
+def confirm(talk: Talk, rule: str, link: int, what: str | None) -> None:
+    """Confirm the target of a link that is stale, or the source of one that is frozen."""
+    if what is None:
+        raise click.UsageError("give --target or --source")
+    talk.tell(talk.api.post(f"{path_of(rule, link)}/confirm-{what}"), rule_tables.rule)

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from lakemirror.output.formatting import UNKNOWN, ago, count, labels_of, length, size, until
 from lakemirror.output.rendering import line, listed, table
 
-WORST_FIRST = ("blocked", "failed", "unknown", "retrying", "paused", "syncing", "new", "up_to_date")
-_TROUBLE = ("blocked", "failed")
+WORST_FIRST = ("blocked", "frozen", "failed", "unknown", "retrying", "paused", "syncing", "new", "up_to_date")
+_TROUBLE = ("blocked", "frozen", "failed")
 LINKS = ("Link", "State", "Target", "Pending", "Bytes", "Oldest", "Failed", "Copied")
 SHOWN = 3
 
@@ -59,12 +59,35 @@ def rule(rule: dict[str, Any]) -> RenderableType:
         f"Copies       {_kinds(rule)}",
         f"Compared     every {length(rule['scan_every'])}{scanned}",
         f"Travels      {_travels(rule)}",
+        f"Deletions    {_deletions(rule)}",
     ]
     if rule["labels"]:
         lines.append(f"Labels       {labels_of(rule)}")
     links = [_link(link, rule["as_of"]) for link in rule["links"]]
     why = [text for link in rule["links"] for text in _why(link, rule["as_of"])]
     return Group(*map(line, lines), "", table(LINKS, links), *([""] if why else []), *map(line, why))
+
+
+def _deletions(rule: dict[str, Any]) -> str:
+    if not rule["markers"]:
+        return "are not followed"
+    return f"are followed, up to {rule['delete_percent']} % and {rule['delete_most']:,} at once"
+
+
+def approvals(page: dict[str, Any]) -> RenderableType:
+    """Deletions that wait for somebody."""
+    if not page["results"]:
+        return line("No deletions wait for approval.")
+    return Group(*(part for one in page["results"] for part in (approval(one), "")))
+
+
+def approval(one: dict[str, Any]) -> RenderableType:
+    """One list of them."""
+    lines = [
+        f"{one['id']}: {one['objects']:,} of {one['of_objects']:,} objects at {one['uri']}: {one['state']}",
+        *(f"  {key}" for key in one["first_keys"][:10]),
+    ]
+    return Group(*map(line, lines))
 
 
 def _kinds(rule: dict[str, Any]) -> str:

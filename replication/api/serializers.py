@@ -7,8 +7,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from core.replicating.deletes import DELETE_MOST, DELETE_PERCENT, MOST_MOST
 from core.replicating.explain import STATES
-from core.replicating.reasons import reason_words
 from core.replicating.states import Health, OpenStatus, Versions
 from core.replicating.wishes import (
     BOUNDS,
@@ -23,11 +23,10 @@ from core.replicating.wishes import (
 )
 from core.travelling.describing import Metadata
 from replication.api.fields import Tags, Text, WholeNumber
-from replication.models import OpenObject
 from replication.status.rules import LinkReading, ReasonCount, RuleReading
 from web.labels import Labels
 from web.pauses import PauseAnswer, pause_json
-from web.schemas import CheckAnswer, count_or_null, number_or_null, text_or_null, time_or_null
+from web.schemas import CheckAnswer, number_or_null, text_or_null, time_or_null
 from web.serializers import Body, TrueOrFalse, rfc3339
 
 LONGEST_NAME, LONGEST_URI, LONGEST_CODE = 63, 2000, 48
@@ -63,6 +62,10 @@ class TargetBody(PlaceBody):
     objects_per_second = limit("objects_per_second", default=None)
 
 
+def _most(most: int, help_text: str) -> WholeNumber:
+    return WholeNumber(required=False, min_value=0, max_value=most, help_text=help_text)
+
+
 class RuleSettings(Body):
     """What may be changed of a rule. What is left out stays."""
 
@@ -91,6 +94,14 @@ class RuleSettings(Body):
         max_value=MOST_SWEEP_HEADS,
         help_text="so many objects a second are asked for changes of metadata, which listings don't show; 0: none",
     )
+    markers = TrueOrFalse(
+        required=False,
+        help_text="delete at the targets what is deleted at the source, and was copied; false unless told",
+    )
+    delete_percent = _most(
+        100, "more deletions at once, in percent of what a link has, wait for approval; 10 unless told"
+    )
+    delete_most = _most(MOST_MOST, "more deletions at once wait for approval: 10000 unless told")
 
 
 class RuleCreation(RuleSettings):
@@ -127,6 +138,9 @@ class RuleCreation(RuleSettings):
             sweep_heads_per_second=given.get("sweep_heads_per_second", 0),
             overwrite=given.get("overwrite", False),
             versions=given.get("versions", Versions.LATEST.value),
+            markers=given.get("markers", False),
+            delete_percent=given.get("delete_percent", DELETE_PERCENT),
+            delete_most=given.get("delete_most", DELETE_MOST),
         )
 
 
@@ -192,6 +206,14 @@ class RuleLinkAnswer(StandingAnswer):
     health_code = text_or_null()
     health_message = text_or_null()
     next_probe_at = time_or_null()
+    stale_since = time_or_null()
+    stale_message = text_or_null()
+    frozen_since = time_or_null()
+    frozen_code = text_or_null()
+    frozen_message = text_or_null()
+    deletes_waiting = serializers.IntegerField(help_text="deletions that are noted, or due")
+    deletes_to_approve = serializers.IntegerField(help_text="those of them that wait for somebody")
+    deleted_objects = serializers.IntegerField(help_text="at the target, since the link was created")
     failed_by_code = ReasonCountAnswer(many=True)
     sent_objects = serializers.IntegerField(help_text="copied since the link was created")
     sent_bytes = serializers.IntegerField()
@@ -230,6 +252,9 @@ class RuleAnswer(StandingAnswer):
     swept_at = serializers.DateTimeField(
         allow_null=True, help_text="when metadata of all objects had been compared last; null: never yet"
     )
+    markers = serializers.BooleanField()
+    delete_percent = serializers.IntegerField()
+    delete_most = serializers.IntegerField()
     scanned_at = serializers.DateTimeField(
         allow_null=True, help_text="when all of it had been compared last; null: never yet"
     )
@@ -243,24 +268,6 @@ class RuleAnswer(StandingAnswer):
     created_at = serializers.DateTimeField()
     changed_at = serializers.DateTimeField()
     as_of = serializers.DateTimeField()
-
-
-class OpenObjectAnswer(serializers.Serializer):
-    """An object that is not at a target as it is at the source."""
-
-    id = serializers.IntegerField()
-    key = serializers.CharField(help_text="relative to the rule's places")
-    status = serializers.ChoiceField([status.value for status in OpenStatus])
-    size = count_or_null()
-    etag = serializers.CharField(allow_blank=True)
-    version = serializers.CharField(
-        allow_blank=True, help_text="which one the last attempt failed for, where all versions are copied"
-    )
-    since = serializers.DateTimeField()
-    attempts = serializers.IntegerField()
-    code = serializers.CharField(allow_blank=True)
-    message = serializers.CharField(allow_blank=True)
-    next_try_at = serializers.DateTimeField()
 
 
 class ObjectsRetriedAnswer(serializers.Serializer):
@@ -293,6 +300,9 @@ def rule_json(reading: RuleReading) -> dict[str, Any]:
         "storage_class": rule.storage_class,
         "sweep_heads_per_second": rule.sweep_heads_per_second,
         "swept_at": rfc3339(rule.swept_at),
+        "markers": rule.markers,
+        "delete_percent": rule.delete_percent,
+        "delete_most": rule.delete_most,
         **_standing_json(rule, reading),
         "scanned_at": rfc3339(rule.full_ended_at),
         "scanned_objects": rule.full_objects,
@@ -342,6 +352,14 @@ def link_json(reading: LinkReading) -> dict[str, Any]:
         "health_code": link.health_code or None,
         "health_message": link.health_message or None,
         "next_probe_at": rfc3339(link.probe_at),
+        "stale_since": rfc3339(link.stale_since),
+        "stale_message": link.stale_message or None,
+        "frozen_since": rfc3339(link.frozen_since),
+        "frozen_code": link.frozen_code or None,
+        "frozen_message": link.frozen_message or None,
+        "deletes_waiting": reading.deletes,
+        "deletes_to_approve": reading.asked,
+        "deleted_objects": link.deleted_objects,
         "failed_by_code": [reason_json(count) for count in reading.refused],
         "sent_objects": link.sent_objects,
         "sent_bytes": link.sent_bytes,
@@ -358,23 +376,6 @@ def reason_json(count: ReasonCount) -> dict[str, Any]:
     """How many objects failed, or were skipped, for a reason."""
     told = {"code": count.code, "status": count.status, "words": count.words}
     return told | {"objects": count.number, "bytes": count.bytes}
-
-
-def open_json(row: OpenObject) -> dict[str, Any]:
-    """An open object; `message` is what the store said, or else the code in words."""
-    return {
-        "id": row.pk,
-        "key": row.name,
-        "status": row.status,
-        "size": row.size if row.size >= 0 else None,
-        "etag": row.etag,
-        "version": row.version,
-        "since": rfc3339(row.since),
-        "attempts": row.attempts,
-        "code": row.code,
-        "message": row.detail or (reason_words(row.code) if row.code else ""),
-        "next_try_at": rfc3339(row.next_try),
-    }
 
 
 def checked(body: Body) -> Mapping[str, Any]:

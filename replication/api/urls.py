@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from replication.api import costs, links, objects, passes, rules, targets
+from replication.api import approvals, costs, links, objects, passes, rules, targets
 
+_APPROVAL = "rules/<str:rule>/approvals/<int:approval>"
 _LINK = "rules/<str:rule>/links/<int:number>"
 
 urlpatterns = [
@@ -20,6 +21,12 @@ urlpatterns = [
     path("rules/<str:rule>/links", targets.RuleLinks.as_view(), name="api-links"),
     path("rules/<str:rule>/links/preflight", targets.LinkPreflight.as_view(), name="api-link-preflight"),
     path(_LINK, targets.LinkDetail.as_view(), name="api-link"),
+    path("rules/<str:rule>/approvals", approvals.RuleApprovals.as_view(), name="api-rule-approvals"),
+    path(_APPROVAL, approvals.RuleApproval.as_view(), name="api-rule-approval"),
+    path(f"{_APPROVAL}/approve", approvals.RuleApprove.as_view(), name="api-rule-approve"),
+    path(f"{_APPROVAL}/reject", approvals.RuleReject.as_view(), name="api-rule-reject"),
+    path(f"{_LINK}/confirm-target", approvals.LinkConfirmTarget.as_view(), name="api-link-confirm-target"),
+    path(f"{_LINK}/confirm-source", approvals.LinkConfirmSource.as_view(), name="api-link-confirm-source"),
     path(f"{_LINK}/pause", links.LinkPause.as_view(), name="api-link-pause"),
     path(f"{_LINK}/resume", links.LinkResume.as_view(), name="api-link-resume"),
     path(f"{_LINK}/limits", links.LinkLimited.as_view(), name="api-link-limits"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -18,6 +19,7 @@ from core.replicating.outcomes import LATE, Judged, Kind, Outcome, of_error
 from core.replicating.states import Code
 from core.types import ObjectInfo
 from replication.engine.carrying import Carrying
+from replication.engine.deletes.pins import StaleTarget
 from spark_jobs.check.progress import LARGE, lane_of
 
 log = logging.getLogger("lakemirror.replication")
@@ -80,8 +82,9 @@ class Copying:
     """Brings objects from one place to another. Safe to use from several threads.
 
     `stopped` says that nothing more may begin; `wants`, where not all objects are to be copied, which are, by when they
-    were last written; `carrying`, what goes with their bytes: None, headers and metadata. What is there already, as the
-    source has it, is never written again.
+    were last written; `carrying`, what goes with their bytes: None, headers and metadata. `pinned` raises unless the
+    target is the one that was pinned; `sure`: what is there already counts as equal only if the source has it still.
+    What is there already, as the source has it, is never written again.
     """
 
     def __init__(
@@ -93,9 +96,13 @@ class Copying:
         stopped: Callable[[], bool] = lambda: False,
         wants: Callable[[datetime | None], bool] | None = None,
         carrying: Carrying | None = None,
+        pinned: Callable[[], None] = lambda: None,
+        *,
+        sure: bool = False,
     ) -> None:
         self._source, self._target, self._mover = source, target, mover
         self._proof_key, self._stopped, self._wants = proof_key, stopped, wants
+        self._pinned, self._sure = pinned, sure
         self._carrying, self._source_answers = carrying, False
         self._describes = carrying is not None and carrying.terms.all
         self._asks_first = wants is not None or (carrying is not None and bool(carrying.terms.tags))
@@ -118,7 +125,7 @@ class Copying:
     def _tried(self, wanted: Wanted) -> Outcome:
         try:
             return self._once(wanted)
-        except Late:
+        except (Late, StaleTarget):
             return LATE
         except Unbrought as unbrought:
             outcome = of_error(unbrought)
@@ -154,8 +161,8 @@ class Copying:
         if self._asks_first or not (wanted.etag and wanted.size >= 0):
             return self._as_it_is_now(wanted.key, there)
         if found is not None and found.size == wanted.size:
-            if found.etag == wanted.etag and not self._describes:
-                return Outcome(Kind.DONE, size=found.size, etag=wanted.etag)
+            if found.etag == wanted.etag and not self._describes and not self._sure:
+                return Outcome(Kind.DONE, size=found.size, etag=wanted.etag, there=found.etag)
             return self._as_it_is_now(wanted.key, there)
         return self._bring(wanted)
 
@@ -163,7 +170,7 @@ class Copying:
         with _asking(Side.SOURCE):
             seen = self._source.head(key)
         if seen is None:
-            return self._gone()
+            return replace(self._gone(), there=there.info.etag if there is not None else "")
         own = seen.info
         if self._wants is not None and not self._wants(seen.modified):
             return Outcome(Kind.GONE)
@@ -172,11 +179,12 @@ class Copying:
         found, at = (None, None) if there is None else (there.info, there.modified)
         later = is_later(at, seen.modified)
         if by_heads(own, found, self._target.uri(key), self._proof_key, later=later) is Alike.EQUAL:
-            done: Outcome | None = Outcome(Kind.DONE, size=own.size, etag=own.etag)
+            done: Outcome | None = Outcome(Kind.DONE, size=own.size, etag=own.etag, there=_proven(own, found))
             if self._describes and self._carrying is not None and there is not None:
+                self._pinned()
                 done = self._carrying.carry(key, seen, there)
             if done is not None:
-                return done
+                return replace(done, there=_proven(own, found))
         return self._bring(Wanted(key, own.size, own.etag))
 
     def _send_again(self, wanted: Wanted) -> Outcome:
@@ -211,21 +219,29 @@ class Copying:
             outcome = self._sent(wanted, {**more, "pack": parcel})
         except Unbrought as unbrought:
             raise parcel.refused(unbrought) from unbrought
-        return parcel.arrived(outcome) if outcome.kind is Kind.DONE else outcome
+        return replace(parcel.arrived(outcome), there=outcome.there) if outcome.kind is Kind.DONE else outcome
 
     def _sent(self, wanted: Wanted, more: Mapping[str, Any]) -> Outcome:
         uri = self._target.uri(wanted.key)
+        self._pinned()
         brought = self._mover.bring(self._source.uri(wanted.key), uri, wanted.size, wanted.etag, **more)
-        done = Outcome(Kind.DONE, size=brought.size, etag=wanted.etag, sent=True)
+        done = Outcome(Kind.DONE, size=brought.size, etag=wanted.etag, sent=True, there=brought.etag)
         if brought.etag == wanted.etag and brought.size == wanted.size:
             return done
         with _asking(Side.SOURCE):
             seen = self._source.head(wanted.key)
         if seen is None:
-            return self._gone()
+            return replace(self._gone(), sent=True, there=brought.etag)
         if seen.info.etag != wanted.etag:
             return Outcome(Kind.CHANGED, Code.SOURCE_CHANGED, "the source has another object there by now")
         if by_heads(seen.info, brought, uri, self._proof_key) is Alike.EQUAL:
             return done
         text = f"copied, but the target gave it the ETag {brought.etag}, which does not tell it to be {wanted.etag}"
-        return Outcome(Kind.FAILED, Code.PARTS_DIFFER, text, brought.size, wanted.etag, sent=True)
+        return Outcome(Kind.FAILED, Code.PARTS_DIFFER, text, brought.size, wanted.etag, sent=True, there=brought.etag)
+
+
+def _proven(own: ObjectInfo, found: ObjectInfo | None) -> str:
+    """The ETag of what was found equal, if more than its size says so: the same ETag, or our proof."""
+    if found is None:
+        return ""
+    return found.etag if found.etag == own.etag or (found.etag_is_content and own.etag_is_content) else ""

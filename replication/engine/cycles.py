@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 from django.db import models
 from django.db.models import F, Q, Sum
 
+from core.replicating.states import Code
 from db import clock
 from jobs.lease import Lease
 from replication.models import Link, Rule, Shard
-from replication.transitions import ledger, shards
+from replication.transitions import deletions, duties, freezing, ledger, shards
 
 
 def due_at(rule: Rule) -> datetime | None:
@@ -44,6 +45,7 @@ def begin(rule: Rule, lease: Lease, links: Sequence[Link]) -> None:
         if set(rule.links.kept().values_list("pk", flat=True)) != {link.pk for link in links}:
             return  # a target came or went since this round began: the next one begins at once
         rule.links.update(uncompared=False)
+        deletions.begin_look(rule.pk)
         shards.join(rule.pk)
         spread = not _at_once(rule) and shards.are_many(rule.pk)
         values = {"cycle_began_at": now, "cycle_objects": 0, "cycle_bytes": 0, "scan_wanted": False, "spread": spread}
@@ -67,6 +69,9 @@ def end(rule: Rule, lease: Lease) -> bool:
     with lease.transaction():
         ledger.hold_all(rule.pk)
         compared(rule.pk).update(compared_at=now, overflowed=False)
+        if rule.markers and rule.full_objects and not sums["objects"]:
+            freezing.freeze(rule.pk, Code.SOURCE_EMPTY, freezing.EMPTY, now)
+        duties.wake_links(deletions.end_look(rule, now))
         Rule.objects.filter(pk=rule.pk).update(
             cycle=F("cycle") + 1,
             cycle_began_at=None,

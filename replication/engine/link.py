@@ -20,6 +20,9 @@ from jobs.models import Duty
 from replication.engine import removal, settling
 from replication.engine.carrying import carrying_of
 from replication.engine.copying import Copying
+from replication.engine.deletes import pinning
+from replication.engine.deletes.deleting import Deleting
+from replication.engine.deletes.pins import identify, pin_of
 from replication.engine.round import Round, Sent, seconds_of_writes
 from replication.engine.version_copying import copying_of
 from replication.models import Link, OpenObject, Rule
@@ -49,6 +52,9 @@ def advance(lease: Lease) -> DutyOutcome:
         assert standing.probe_at is not None
         return DutyOutcome(f"{standing.state}: {standing.message}", (standing.probe_at - now).total_seconds())
     with lease.keep_alive():
+        identify(link)
+        if (link.stale_since or link.pinned_at is None) and (why := pinning.pin(link, lease)):
+            return DutyOutcome(why)
         return _work(link, lease, standing)
 
 
@@ -67,6 +73,8 @@ def _work(link: Link, lease: Lease, standing: Standing) -> DutyOutcome:
     began = time.monotonic()
     standing = done.run()
     _keep_pace(link, done.sent, time.monotonic() - began)
+    if done.pin is not None and (why := pinning.note_pin(link, lease, done.pin)):
+        return DutyOutcome(why)
     if standing.state is Health.BLOCKED and not done.sent.tried:  # nothing waits, so nothing is refused
         standing = _note(link, lease, standing, after(standing, Outcome(Kind.DONE), clock.now()))
     _look_at_what_overflowed(link)
@@ -89,12 +97,18 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
         objects_per_second=float(link.objects_per_second or 0),
     )
     wants = None if rule.existing and rule.new else rule.wants
+    pin = pin_of(link, target)
     if rule.all_versions:
-        copying: Any = copying_of(link, mover, lambda: made.over, wants)
+        copying: Any = pinning.PinnedCopying(copying_of(link, mover, lambda: made.over, wants), pin)
     else:
         carrying = carrying_of(rule.terms, source, target)
-        copying = Copying(source, target, mover, replication_jobs.proof_key(), lambda: made.over, wants, carrying)
-    made = Round(link, lease, mover, copying, standing)
+        key, over = replication_jobs.proof_key(), lambda: made.over
+        copying = Copying(source, target, mover, key, over, wants, carrying, pin.check, sure=rule.markers)
+    deleting = None
+    if pinning.may_delete(link, lease, source):
+        remover = replication_jobs.remover_of(target)
+        deleting = Deleting(source, remover, lambda: made.over, pin.check)
+    made = Round(link, lease, mover, copying, standing, deleting, pin)
     if standing.state is Health.BLOCKED:
         # By turns: what is refused may be the oldest objects alone.
         made.most, made.newest = 1, standing.probes % 2 == 1

@@ -101,7 +101,7 @@ class Looker:
         answers."""
         reads = {pk: ahead(read) for pk, read in self.target_reads().items() if pk not in but}
         each = self.pool.map if len(reads) > 1 else map
-        yield from windows(ahead(self.source_read()), reads, low, high, each)
+        yield from windows(ahead(self.source_read()), reads, low, high, each, tail=self.rule.markers)
 
     def lacking(self, window: Window, items: Sequence[Listed], fresh: Collection[int] = ()) -> Lacks:
         """What the targets lack of these objects of a window, by link: where the listings leave it open, by HEAD of

@@ -17,6 +17,7 @@ from django.db.models import Exists, F, OuterRef
 from db import clock
 from jobs.lease import Lease
 from replication.engine import looking
+from replication.engine.deletes.following import Following
 from replication.engine.looking import Looker
 from replication.engine.reading import Judged, Reading, Span, SpanRead
 from replication.models import Link, OpenObject, Rule, Shard
@@ -47,6 +48,9 @@ class Piece:
     _spans: Iterator[Span] = field(default_factory=lambda: iter(()))
     _unmarked: int = 0
 
+    def __post_init__(self) -> None:
+        self._following = Following(self.rule, self.lease, self.looker)
+
     @property
     def over(self) -> bool:
         """Is the time up?"""
@@ -55,14 +59,16 @@ class Piece:
     def carry(self) -> None:
         """Look through what is due, stretch by stretch, until the time is up. Raises what the source answers."""
         reading = Reading(self.looker, lambda: self._stopped or self.over)
+        read: SpanRead | None = None
         try:
             for read in reading.in_order(self._next_span):
                 if self._take(read):
                     reading.drop(read.span.shard)
-                if read.error is not None:
-                    raise read.error
-                if self.over or is_stopped(self.rule):
-                    return
+                if read.error is not None or self.over or is_stopped(self.rule):
+                    break
+            self._following.leave(ended=False)
+            if read is not None and read.error is not None:
+                raise read.error
         finally:
             self._stopped = True
             reading.close()
@@ -106,12 +112,16 @@ class Piece:
         shard = read.span.shard
         if not read.judged:
             return False
+        self._following.enter(shard)
         judged = self._up_to_a_cut(read.span, read.judged)
-        cuts, last = len(judged) < len(read.judged) or self._is_full(shard), judged[-1].window
+        found = [self._following.merge(one.window, ends=read.span.last and one.window.end) for one in judged]
+        last = judged[-1].window
+        cuts = len(judged) < len(read.judged) or self._is_full(shard, last.last)
         ends = read.span.last and last.end
         cuts = cuts and not ends
         with self.lease.transaction():
             self._note(shard, judged)
+            self._following.note(found)
             if cuts:
                 shards.cut(shard, last.last.encode(), clock.now())
             if ends or cuts:
@@ -119,6 +129,8 @@ class Piece:
             else:
                 going_on = ("after", "marks", "objects_seen", "bytes_seen")
                 Shard.objects.filter(pk=shard.pk).update(**{name: getattr(shard, name) for name in going_on})
+        if ends or cuts:
+            self._following.leave(ended=True)
         return cuts
 
     def _up_to_a_cut(self, span: Span, judged: Sequence[Judged]) -> Sequence[Judged]:
@@ -129,12 +141,12 @@ class Piece:
             shard.bytes_seen += sum(item.size for item in one.items)
             ends = span.last and one.window.end
             self._mark(shard, one.window.last, len(one.window.items), ends=ends)
-            if self._is_full(shard):
+            if self._is_full(shard, one.window.last):
                 return judged[:at]
         return judged
 
-    def _is_full(self, shard: Shard) -> bool:
-        return shard.objects_seen >= shards.SPLIT_AT
+    def _is_full(self, shard: Shard, last: str) -> bool:
+        return shard.objects_seen >= shards.SPLIT_AT and (shard.high is None or last.encode() < bytes(shard.high))
 
     def _mark(self, shard: Shard, last: str, keys: int, *, ends: bool) -> None:
         """Where the stretch may be read from next time: this look's marks up to where it was, older ones behind."""

@@ -11,7 +11,18 @@ from django.db.models import QuerySet
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine.round import seconds_of_writes
-from replication.models import Link, OpenObject, Pass, PassRows, PassStretch, Rule, Shard, Touched
+from replication.models import (
+    Arrived,
+    Link,
+    OpenObject,
+    Pass,
+    PassRows,
+    PassStretch,
+    Rule,
+    Shard,
+    ShardManifest,
+    Touched,
+)
 from replication.transitions import duties, ledger
 
 BATCH = 5000
@@ -30,6 +41,8 @@ def advance(rule: Rule, lease: Lease) -> DutyOutcome:
                 return DutyOutcome("waiting for its last writes", min(waiting, 5.0))
             rows = (
                 OpenObject.objects.filter(link__in=links),
+                Arrived.objects.filter(link__in=links),
+                ShardManifest.objects.filter(link__in=links),
                 Touched.objects.filter(rule=rule.pk),
                 Shard.objects.filter(rule=rule.pk),
                 PassRows.objects.filter(of__rule=rule.pk),
@@ -56,7 +69,8 @@ def advance_link(link: Link, lease: Lease) -> DutyOutcome:
                 return DutyOutcome("waiting for its last writes", min(waiting, 5.0))
             passes = Pass.objects.filter(link=link.pk)
             of_passes = (kind.objects.filter(of__link=link.pk) for kind in (PassRows, PassStretch))
-            if not _remove_some([OpenObject.objects.filter(link=link.pk), *of_passes, passes]):
+            own = (kind.objects.filter(link=link.pk) for kind in (OpenObject, Arrived, ShardManifest))
+            if not _remove_some([*own, *of_passes, passes]):
                 Link.objects.filter(pk=link.pk).delete()
                 Duty.objects.filter(pk=lease.duty.pk).delete()
                 return DutyOutcome("removed")

@@ -15,15 +15,18 @@ from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import F, Max
 
 from core.replicating.health import Standing
 from core.replicating.retries import LONGEST_WRITES, MARGIN_SECONDS, ROUND_SECONDS
-from core.replicating.states import Health
+from core.replicating.states import Health, OpenKind
 from db import clock
+from db.chunks import chunks
 from jobs.lease import Lease
 from replication.engine import settling
 from replication.engine.copying import Copying, Wanted
+from replication.engine.deletes.deleting import Deleting
+from replication.engine.deletes.pins import Pin
 from replication.engine.settling import Ended
 from replication.models import Link, OpenObject
 from replication.transitions import ledger
@@ -50,13 +53,16 @@ class Sent:
 
 @dataclass
 class Round:
-    """Brings what is due of a link. `most`: so many rows at most, for a probe say; `newest`: those noted last."""
+    """Brings what is due of a link, and deletes, if there is what does that. `most`: so many rows at most, for a probe
+    say; `newest`: those noted last."""
 
     link: Link
     lease: Lease
     mover: Any
     copying: Copying
     standing: Standing
+    deleting: Deleting | None = None
+    pin: Pin | None = None
     most: int | None = None
     newest: bool = False
     seconds: float = ROUND_SECONDS
@@ -105,10 +111,12 @@ class Round:
         if self.most is not None:
             room = min(room, self.most - self._claimed)
         due = OpenObject.objects.filter(link=self.link.pk).due(clock.now())
+        due = due if self.deleting is not None else due.copies()
         due = (due.order_by("-pk") if self.newest else due)[: room + len(self._in_hand)]
         rows = [row for row in due if row.pk not in self._in_hand][:room] if room > 0 else []
         self._dry = len(rows) < room or room <= 0
         self._claimed += len(rows)
+        self._note_begun(rows)
         for row in rows:
             self._in_hand[row.pk] = row
             self._start(lanes, row)
@@ -117,10 +125,23 @@ class Round:
         untried = row.absent and row.pk > self._asks_up_to and not row.attempts and not row.code
         wanted = Wanted(row.name, row.size, row.etag, untried, row.attempts, row.again)
 
-        def copy() -> Ended:
-            return Ended(row, self.copying.copy(wanted))
+        def work() -> Ended:
+            if row.kind == OpenKind.COPY:
+                return Ended(row, self.copying.copy(wanted))
+            assert self.deleting is not None
+            return Ended(row, self.deleting.delete(wanted))
 
-        lanes.submit(copy, large=lane_of(row.size) == LARGE).add_done_callback(self._ended.put)
+        lanes.submit(work, large=row.kind == OpenKind.COPY and lane_of(row.size) == LARGE).add_done_callback(
+            self._ended.put
+        )
+
+    def _note_begun(self, rows: list[OpenObject]) -> None:
+        """So whatever a worker that is lost has written is the link's all the same."""
+        if not self.link.rule.markers:
+            return
+        begun = [row.pk for row in rows if row.kind == OpenKind.COPY and row.begun != row.etag]
+        for some in chunks(begun):
+            OpenObject.objects.filter(pk__in=some).update(begun=F("etag"))
 
     def _gathered(self) -> list[Ended]:
         """What ends within the next second; no more than half of what is handed out, so that threads never wait for
@@ -143,7 +164,8 @@ class Round:
             self.sent.tried += 1
             self.sent.objects += one.outcome.sent
             self.sent.bytes += one.outcome.size if one.outcome.sent else 0
-        if self.standing.state is not Health.UP and not self.stopped:
+        stale = self.pin is not None and self.pin.stale
+        if (stale or self.standing.state is not Health.UP) and not self.stopped:
             self.stop()
 
     def _look(self) -> None:

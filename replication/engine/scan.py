@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import time
 
-from core.errors import LakeMirrorError
+from core.errors import LakeMirrorError, NotFound
+from core.replicating.states import Code
 from core.text.phrases import count
 from db import clock
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine import cycles, removal, sweeping, touched
+from replication.engine.deletes import pinning
 from replication.engine.piece import SLICE_SECONDS, Piece
 from replication.engine.version_looking import looker_of
 from replication.models import Rule, Shard
+from replication.transitions import freezing
 
 
 def advance(lease: Lease) -> DutyOutcome:
@@ -39,12 +42,17 @@ def _look(rule: Rule, lease: Lease) -> DutyOutcome:
         looker = looker_of(rule, list(rule.links.kept()))
         began = time.monotonic()
         touched.look(rule, looker, lease, lambda: time.monotonic() - began >= SLICE_SECONDS)
+        if rule.markers and rule.cycle_began_at is None:
+            pinning.note_created(rule.pk, lease, looker.source)
         cycles.begin(rule, lease, looker.links)
         piece = Piece(rule, lease, looker, began + SLICE_SECONDS)
         piece.carry()
         sweeping.sweep(rule, looker, lease)
     except LakeMirrorError as error:
         _note_error(rule, str(error))
+        if rule.markers and isinstance(error, NotFound):
+            with lease.transaction():
+                freezing.freeze(rule.pk, Code.SOURCE_BUCKET_NOT_FOUND, freezing.GONE, clock.now())
         raise
     finally:
         if looker is not None:

@@ -12,14 +12,16 @@ from django.db.models import F, Q
 from core.replicating import retries
 from core.replicating.health import Standing, Tally, after
 from core.replicating.outcomes import Kind, Outcome
-from core.replicating.states import Health, OpenStatus
+from core.replicating.states import Health, OpenKind, OpenStatus
 from db import clock
 from jobs.lease import Lease
 from replication.models import Link, OpenObject, Rule
-from replication.transitions import duties, ledger, shards
+from replication.transitions import duties, ledger, manifests, shards
 from replication.transitions.pass_counts import how_of
 
 DETAIL_LENGTH = 1000
+UNANSWERED_SECONDS = 95.0
+"""Longer than a store may take to carry out what it gave no answer to."""
 
 
 class Ended(NamedTuple):
@@ -27,6 +29,18 @@ class Ended(NamedTuple):
 
     row: OpenObject
     outcome: Outcome
+
+    @property
+    def deletes(self) -> bool:
+        """Whether something was to be deleted."""
+        return self.row.kind == OpenKind.DELETE
+
+    @property
+    def came(self) -> bool:
+        """Whether what is at the target is the link's: it was copied, found equal, or left by a round that was lost."""
+        outcome = self.outcome
+        lost = outcome.kind is Kind.GONE and outcome.there == self.row.begun
+        return not self.deletes and bool(outcome.there) and (outcome.kind is Kind.DONE or outcome.sent or lost)
 
 
 def standing_of(link: Link) -> Standing:
@@ -67,6 +81,7 @@ def settle(link_id: int, lease: Lease, ended: Sequence[Ended], standing: Standin
             return standing
         ledger.settle(link, [_tried(one, standing, now) for one in ended if one.outcome.kind is not Kind.LATE])
         _count(link, ended, standing, now)
+        _note_own(link, ended)
         note_standing(link, before, standing, now)
     return standing
 
@@ -88,9 +103,12 @@ def note_standing(link: Link, before: Standing, standing: Standing, now: datetim
 
 
 def _count(link: Link, ended: Sequence[Ended], standing: Standing, now: datetime) -> None:
-    sent = [one.outcome for one in ended if one.outcome.sent]
+    sent = [one.outcome for one in ended if one.outcome.sent and not one.deletes]
+    deleted = sum(one.outcome.sent and one.deletes for one in ended)
     failed = sum(one.outcome.kind in (Kind.RETRY, Kind.FAILED, Kind.REFUSED, Kind.SILENT) for one in ended)
     changes: dict[str, Any] = {"retries": F("retries") + failed} if failed else {}
+    if deleted:
+        changes["deleted_objects"] = F("deleted_objects") + deleted
     if sent:
         size = sum(outcome.size for outcome in sent)
         changes |= {
@@ -102,23 +120,37 @@ def _count(link: Link, ended: Sequence[Ended], standing: Standing, now: datetime
         Link.objects.filter(pk=link.pk).update(**changes)
 
 
+def _note_own(link: Link, ended: Sequence[Ended]) -> None:
+    """What a link that follows deletions has at its target by now, and what it has no more."""
+    if not Rule.objects.filter(pk=link.rule_id, markers=True).exists():
+        return
+    came = [(bytes(one.row.key), one.outcome.size, one.outcome.there) for one in ended if one.came]
+    manifests.note_arrived(link.pk, came)
+    gone = [bytes(one.row.key) for one in ended if one.deletes and one.outcome.kind is Kind.DONE]
+    manifests.disown(link.pk, gone)
+
+
 def _tried(one: Ended, standing: Standing, now: datetime) -> ledger.Tried:
     row, outcome = one
     becomes = None if outcome.kind in (Kind.DONE, Kind.GONE) else _becomes(row, outcome, standing, now)
-    claimed = (row.size, row.etag, row.described)
-    return ledger.Tried(row.pk, claimed, outcome.etag, becomes, outcome.described, how_of(outcome))
+    return ledger.Tried(row.pk, row.claimed, outcome.etag, becomes, outcome.described, how_of(outcome))
 
 
 def _becomes(row: OpenObject, outcome: Outcome, standing: Standing, now: datetime) -> Mapping[str, Any]:
-    """What a row is after a try that did not bring the object. Where the link as a whole is at fault none counts."""
-    told = {"code": str(outcome.code), "detail": outcome.message[:DETAIL_LENGTH], "version": outcome.version}
+    """What a row is after a try that did not do it. Where the link as a whole is at fault none counts. What a deletion
+    that got no answer may yet hit is not tried again, nor written, before that is over."""
+    told: dict[str, Any] = {"code": str(outcome.code), "detail": outcome.message[:DETAIL_LENGTH]}
+    told["version"] = outcome.version
+    if outcome.uncertain:
+        told["not_before"] = now + timedelta(seconds=UNANSWERED_SECONDS)
+    waits = OpenStatus.DELETING if row.kind == OpenKind.DELETE else OpenStatus.PENDING
     if _is_links(outcome, standing):
-        return {**told, "status": OpenStatus.PENDING.value, "next_try": now}
+        return {**told, "status": waits.value, "next_try": now}
     if outcome.kind is Kind.CHANGED:
-        return {**told, "status": OpenStatus.PENDING.value, "next_try": now + timedelta(seconds=1)}
+        return {**told, "status": waits.value, "next_try": now + timedelta(seconds=1)}
     attempts = row.attempts + 1
     if outcome.kind in (Kind.RETRY, Kind.SILENT):
-        pause, status = retries.pause_after(attempts, random.random(), outcome.pause), OpenStatus.PENDING
+        pause, status = retries.pause_after(attempts, random.random(), outcome.pause), waits
     else:
         skipped = outcome.kind is Kind.SKIPPED
         pause, status = retries.DAILY, OpenStatus.SKIPPED if skipped else OpenStatus.FAILED

@@ -1,7 +1,22 @@
-"""The tables of replication rules: `rule` (rules and links), `ledger` (what is open), `passes`."""
+"""The tables of replication rules: `rule` (rules and links), `ledger` (what is open), `deletes` (what of a target is
+the link's own, and deletions that wait), `passes`."""
 
+from replication.models.deletes import Approval, Arrived, ShardManifest
 from replication.models.ledger import OpenCount, OpenObject, Shard, Touched
 from replication.models.passes import Pass, PassRows, PassStretch
 from replication.models.rule import Link, Rule
 
-__all__ = ["Link", "OpenCount", "OpenObject", "Pass", "PassRows", "PassStretch", "Rule", "Shard", "Touched"]
+__all__ = [
+    "Approval",
+    "Arrived",
+    "Link",
+    "OpenCount",
+    "OpenObject",
+    "Pass",
+    "PassRows",
+    "PassStretch",
+    "Rule",
+    "Shard",
+    "ShardManifest",
+    "Touched",
+]

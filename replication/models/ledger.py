@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from core.replicating.states import OpenStatus
+from core.replicating.states import OpenKind, OpenStatus
 from db.fields import ExactTextField
 from replication.models.rule import Link, Rule
 from replication.querysets import CountQuerySet, OpenQuerySet, ShardQuerySet
@@ -64,10 +64,16 @@ class OpenObject(models.Model):
         PENDING = OpenStatus.PENDING.value
         FAILED = OpenStatus.FAILED.value
         SKIPPED = OpenStatus.SKIPPED.value
+        WAITING = OpenStatus.WAITING.value
+        DELETING = OpenStatus.DELETING.value
+
+    class Kind(models.TextChoices):
+        COPY = OpenKind.COPY.value
+        DELETE = OpenKind.DELETE.value
 
     link = models.ForeignKey(Link, models.CASCADE, related_name="open_objects", db_index=False)
     key = models.BinaryField()
-    size = models.BigIntegerField(help_text="at the source, as it was seen last")
+    size = models.BigIntegerField(help_text="at the source, as it was seen last; of a deletion: at the target")
     etag = ExactTextField(blank=True, help_text="the same; where all versions are copied, what names the chain")
     described = models.CharField(
         max_length=32, blank=True, default="", db_default="", help_text="names its description; empty: not known"
@@ -77,7 +83,7 @@ class OpenObject(models.Model):
         db_default=False,
         help_text="the target had nothing there when this was noted, and nobody has tried it since",
     )
-    since = models.DateTimeField(help_text="when it was first seen to lack")
+    since = models.DateTimeField(help_text="when it was first seen to lack, or to be gone at the source")
     next_try = models.DateTimeField()
     attempts = models.IntegerField(default=0, help_text="that failed")
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING)
@@ -88,6 +94,23 @@ class OpenObject(models.Model):
     )
     of_pass = models.BigIntegerField(null=True, help_text="the pass that waits for it")
     again = models.BooleanField(default=False, db_default=False, help_text="it is sent even if the target has it")
+    kind = models.CharField(max_length=16, choices=Kind.choices, default=Kind.COPY, db_default=Kind.COPY.value)
+    approval = models.ForeignKey(
+        "replication.Approval",
+        models.SET_NULL,
+        null=True,
+        related_name="rows",
+        help_text="which somebody has to give first; null: none, or the look that noted it has not ended",
+    )
+    not_before = models.DateTimeField(
+        null=True, help_text="a deletion that got no answer may be carried out until then: nothing is written before"
+    )
+    begun = ExactTextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="ETag of what was begun to be written, of rules that follow deletions; empty: nothing was",
+    )
 
     objects = OpenQuerySet.as_manager()
 
@@ -106,6 +129,11 @@ class OpenObject(models.Model):
     def name(self) -> str:
         """The key as text."""
         return bytes(self.key).decode("utf-8", "backslashreplace")
+
+    @property
+    def claimed(self) -> tuple[str, int, str, str]:
+        """What it says is to be done: kind, size, ETag and description."""
+        return self.kind, self.size, self.etag, self.described
 
 
 class OpenCount(models.Model):

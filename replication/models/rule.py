@@ -19,7 +19,8 @@ LONGEST_URI = 2048
 
 
 class Rule(Pausable, Labelled):
-    """What is below a place in the store of a region is copied to 1 to 8 targets. It deletes nothing anywhere."""
+    """What is below a place in the store of a region is copied to 1 to 8 targets. Nothing is deleted, but by one with
+    `markers`."""
 
     name = models.CharField(max_length=LONGEST_NAME, unique=True)
     region = models.CharField(max_length=64, help_text="of the source")
@@ -56,6 +57,13 @@ class Rule(Pausable, Labelled):
     swept_to = models.BinaryField(null=True, help_text="keys up to this one are compared; null: no sweep goes on")
     swept_at = models.DateTimeField(null=True, help_text="when a sweep came to its end; null: none yet")
     scan_every = models.IntegerField(default=300, help_text="seconds from one look through the whole place to the next")
+    markers = models.BooleanField(default=False, db_default=False, help_text="deletions at the source are followed")
+    delete_percent = models.IntegerField(
+        default=10, db_default=10, help_text="of what a link has: more deletions at once wait for approval"
+    )
+    delete_most = models.IntegerField(
+        default=10_000, db_default=10_000, help_text="more deletions at once wait for approval"
+    )
     deleting = models.BooleanField(default=False, help_text="it goes, in the background, with all its rows")
     cycle = models.BigIntegerField(default=0, help_text="how many looks through the whole place have come to an end")
     cycle_began_at = models.DateTimeField(null=True, help_text="of the look at hand; null: none goes on")
@@ -157,6 +165,34 @@ class Link(Pausable):
         help_text="versions keep their ids and times there, as was tried at `exact_at`; null: never tried",
     )
     exact_at = models.DateTimeField(null=True)
+    identity = models.CharField(
+        max_length=32, blank=True, default="", db_default="", help_text="names the link in stores; empty: not yet"
+    )
+    pinned_at = models.DateTimeField(
+        null=True, help_text="when the link's pin was written at the target; null: not yet"
+    )
+    stale_since = models.DateTimeField(
+        null=True,
+        help_text="the target has not the link's pin: nothing is written before somebody confirms; null: it has",
+    )
+    stale_message = ExactTextField(blank=True, default="", db_default="")
+    frozen_since = models.DateTimeField(
+        null=True, help_text="nothing is deleted, for the source is not as it was; null: is"
+    )
+    frozen_code = models.CharField(max_length=48, blank=True, default="", db_default="", help_text="core's Code")
+    frozen_message = ExactTextField(blank=True, default="", db_default="")
+    source_created = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="when the source's bucket was created, as told"
+    )
+    unnoted_deletes = models.BooleanField(
+        default=False, db_default=False, help_text="there were more deletions than rows are kept of, in the last look"
+    )
+    unsure_deletes = models.BooleanField(
+        default=False, db_default=False, help_text="somewhere in the look at hand nobody knew what is the link's own"
+    )
+    deleted_objects = models.BigIntegerField(
+        default=0, db_default=0, help_text="at the target, since the link was made"
+    )
     writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
     asks_up_to = models.BigIntegerField(
         default=0,

@@ -106,7 +106,7 @@ def check_plan(*, actor: Any, wish: RuleWish, writing: bool) -> Preflight:
     """Every check of a rule that somebody thinks of; `writing`: with probes. Raises Denied unless the actor might
     create it; nothing else is raised."""
     rbac.require(actor, *rights_to_create(wish))
-    deciding = decide.deciding(len(wish.targets), versions=wish.all_versions)
+    deciding = decide.deciding(len(wish.targets), versions=wish.all_versions, markers=wish.markers)
     return _checked(actor, _Plan(wish), deciding, writing)
 
 

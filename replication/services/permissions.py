@@ -29,6 +29,7 @@ STEPS = (
         ("fs:AttachStorageNamespace", namespace_arn("{namespace}")),
     ),
     a_step("rules.delete", "Delete a replication rule", ("fs:DeleteReplicationRule", _RULE)),
+    a_step("rules.approve", "Approve deletions of a replication rule", ("fs:ApproveReplicationDeletes", _RULE)),
     a_step("rules.operate", "Pause, scan, retry and limit a replication rule", _OPERATE),
 )
 

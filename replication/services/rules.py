@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,12 +25,13 @@ from mirrors.services.placement import hold_places
 from rbac import services as rbac
 from replication.models import Link, Rule
 from replication.services import places, versioning
-from replication.transitions import duties, ledger, shards
+from replication.transitions import deletions, duties, ledger, shards
 from web.etags import ANYTHING, Seen
 from web.parsing import require_text
 
 TRAVELLING = ("tags", "metadata", "storage_class", "sweep_heads_per_second")
-SETTINGS = ("existing", "new", "scan_every", "labels", *TRAVELLING)
+DELETING = ("markers", "delete_percent", "delete_most")
+SETTINGS = ("existing", "new", "scan_every", "labels", *TRAVELLING, *DELETING)
 """What may be changed of a rule, by its columns, which are the API's names."""
 CREATE, READ, UPDATE, DELETE, OPERATE = (
     f"fs:{verb}ReplicationRule" for verb in ("Create", "Read", "Update", "Delete", "Operate")
@@ -101,6 +103,8 @@ def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
     wishes.check_scan_every(wish.scan_every)
     wishes.check_travelling({name: getattr(wish, name) for name in TRAVELLING})
     wishes.check_together(wish.terms, wish.sweep_heads_per_second, all_versions=wish.all_versions)
+    wishes.check_deletes(wish.delete_percent, wish.delete_most)
+    wishes.check_followed(wish.versions, wish.markers)
     labels.check(wish.labels)
     source, targets = wishes.checked_places(wish.uri, [target.uri for target in wish.targets])
     for number, target in enumerate(wish.targets):
@@ -151,12 +155,14 @@ def _store(wish: RuleWish, exact: Sequence[bool | None]) -> Rule:
         scan_every=wish.scan_every,
         labels=dict(wish.labels),
         **{name: getattr(wish, name) for name in TRAVELLING} | {"metadata": wish.terms.metadata.value},
+        **{name: getattr(wish, name) for name in DELETING},
         created_at=now,
         changed_at=now,
     )
     for number, target in enumerate(wish.targets, 1):
+        place = {"region": target.region, "uri": target.uri, "identity": uuid.uuid4().hex}
         tried = {"exact": exact[number - 1], "exact_at": None if exact[number - 1] is None else now}
-        Link.objects.create(rule=rule, number=number, region=target.region, uri=target.uri, **target.limits, **tried)
+        Link.objects.create(rule=rule, number=number, **place, **target.limits, **tried)
     shards.begin(rule, now)
     duties.ensure(rule)
     duties.wake_scan(rule.pk)
@@ -175,7 +181,8 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
         wishes.check_scan_every(changes["scan_every"])
     wishes.check_travelling(changes)
     with transaction.atomic():
-        if wider := changes.get("existing") or changes.get("new") or "tags" in changes:
+        wider = changes.get("existing") or changes.get("new") or "tags" in changes
+        if wider or "markers" in changes:
             ledger.hold_all(find_rule(name).pk)
         rule = Rule.objects.held(name)
         seen.require(etag_of(rule), rule.name)
@@ -187,16 +194,27 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
             setattr(rule, key, value)
         wishes.check_kinds(rule.existing, rule.new)
         wishes.check_together(rule.terms, rule.sweep_heads_per_second, all_versions=rule.all_versions)
+        wishes.check_deletes(rule.delete_percent, rule.delete_most)
+        wishes.check_followed(rule.versions, rule.markers)
         rule.save(update_fields=[*after, "changed_at"])
         if "metadata" in after:  # all of it is swept anew
             Rule.objects.filter(pk=rule.pk).update(swept_to=None, swept_at=None)
-        if after.keys() & {"existing", "new", "tags"}:
+        if "markers" in after:
+            _drop_deletions(rule)
+        if after.keys() & {"existing", "new", "tags", "markers"}:
             _compare_now(rule)
             if wider:
                 ledger.overflow(rule.pk)
         duties.wake_scan(rule.pk)
         _audit(actor, right, Verb.CHANGE, rule.audit_name, before=before, after=after)
     return rule
+
+
+def _drop_deletions(rule: Rule) -> None:
+    """Whether deletions are followed has changed: none that was noted before is done. The links are held."""
+    for link in rule.links.order_by("pk"):
+        deletions.hold_back(link, clock.now())
+        deletions.drop(link, Q(), disowning=False)
 
 
 def rule_delete(*, actor: Any, name: str, reason: str = "", seen: Seen = ANYTHING) -> None:

@@ -15,13 +15,14 @@ from core.mirroring.states import State
 from core.replicating.explain import LinkFacts, ScanFacts, Told, tell_link, tell_rule
 from core.replicating.reasons import reason_words
 from core.replicating.retries import LONGEST_WRITES
-from core.replicating.states import OpenStatus
+from core.replicating.states import ApprovalState, OpenStatus
 from core.text.phrases import Phrase
 from core.travelling.words import travel_words
 from jobs.models import Duty
-from replication.models import Link, OpenCount, Rule, Touched
+from replication.models import Approval, Link, OpenCount, Rule, Touched
 from replication.transitions.duties import LINK, SCAN
 
+NEEDS_SOMEBODY = frozenset({State.BLOCKED, State.FROZEN, State.FAILED})
 OVERDUE = timedelta(minutes=5)
 """A look that was due so long ago, and that nobody has begun, says that no worker is there for it."""
 PACE_LASTS = timedelta(seconds=60)
@@ -74,6 +75,16 @@ class LinkReading:
         return self.facts.skipped
 
     @property
+    def deletes(self) -> int:
+        """Deletions that are noted, or due."""
+        return self.facts.deletes
+
+    @property
+    def asked(self) -> int:
+        """Deletions that wait for somebody."""
+        return self.facts.asked
+
+    @property
     def oldest(self) -> datetime | None:
         """Since when the first of those that are to be copied waits."""
         return self.facts.oldest
@@ -86,13 +97,13 @@ class LinkReading:
     @property
     def refused(self) -> list[ReasonCount]:
         """Why objects failed or were skipped, the most first."""
-        refused = [count for count in self.reasons if count.status != OpenStatus.PENDING.value]
+        refused = [count for count in self.reasons if count.status in (OpenStatus.FAILED, OpenStatus.SKIPPED)]
         return sorted(refused, key=lambda count: (-count.number, count.code))
 
     @property
     def open(self) -> int:
         """All that are not there as they should be."""
-        return self.pending + self.failed + self.skipped
+        return self.pending + self.failed + self.skipped + self.facts.deletes
 
     @property
     def pace(self) -> tuple[float, float] | None:
@@ -163,9 +174,7 @@ class RuleReading:
     @property
     def needs_somebody(self) -> bool:
         """Whether something does not go on before somebody acts."""
-        return self.told.state in (State.BLOCKED, State.FAILED) or any(
-            link.told.state in (State.BLOCKED, State.FAILED) for link in self.links
-        )
+        return self.told.state in NEEDS_SOMEBODY or any(link.told.state in NEEDS_SOMEBODY for link in self.links)
 
 
 def rule_reading(rule: Rule, now: datetime) -> RuleReading:
@@ -174,7 +183,7 @@ def rule_reading(rule: Rule, now: datetime) -> RuleReading:
 
 
 def rule_readings(rules: Sequence[Rule], now: datetime) -> list[RuleReading]:
-    """All of them in four queries, in their order."""
+    """All of them in five queries, in their order."""
     links: dict[int, list[Link]] = defaultdict(list)
     for link in Link.objects.filter(rule__in=rules).order_by("rule", "number"):
         links[link.rule_id].append(link)
@@ -186,7 +195,9 @@ def rule_readings(rules: Sequence[Rule], now: datetime) -> list[RuleReading]:
     touched = Touched.objects.filter(rule=OuterRef("pk"))
     named = set(Rule.objects.filter(Exists(touched), pk__in=[rule.pk for rule in rules]).values_list("pk", flat=True))
     scans = {rule.pk: _scan(rule, scanning.get(rule.pk), rule.pk in named, now) for rule in rules}
-    return [_reading(rule, links[rule.pk], counts, scans[rule.pk], copying, now) for rule in rules]
+    waiting = Approval.objects.filter(link__rule__in=rules, state=ApprovalState.WAITING.value)
+    asked = dict(waiting.values_list("link", "number"))
+    return [_reading(rule, links[rule.pk], counts, asked, scans[rule.pk], copying, now) for rule in rules]
 
 
 def _duties(rules: Sequence[Rule], links: Sequence[Link]) -> tuple[dict[int, Duty], dict[int, Duty]]:
@@ -207,12 +218,16 @@ def _reading(
     rule: Rule,
     links: Sequence[Link],
     counts: Mapping[int, Sequence[ReasonCount]],
+    asked: Mapping[int, int],
     scan: ScanFacts,
     duties: Mapping[int, Duty],
     now: datetime,
 ) -> RuleReading:
     kept = [link for link in links if not link.removing]
-    read = [_link_reading(link, counts.get(link.pk, ()), scan, rule, duties.get(link.pk), now) for link in kept]
+    read = [
+        _link_reading(link, counts.get(link.pk, ()), asked.get(link.pk, 0), scan, rule, duties.get(link.pk), now)
+        for link in kept
+    ]
     told = tell_rule([(reading.facts, reading.told) for reading in read], scan, rule.pause, now)
     return RuleReading(rule, read, [link for link in links if link.removing], scan, told, now)
 
@@ -249,7 +264,13 @@ def _is_fresh(link: Link, rule: Rule) -> bool:
 
 
 def _link_reading(
-    link: Link, counts: Sequence[ReasonCount], scan: ScanFacts, rule: Rule, duty: Duty | None, now: datetime
+    link: Link,
+    counts: Sequence[ReasonCount],
+    asked: int,
+    scan: ScanFacts,
+    rule: Rule,
+    duty: Duty | None,
+    now: datetime,
 ) -> LinkReading:
     sums: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for count in counts:
@@ -278,5 +299,9 @@ def _link_reading(
         compared_at=link.compared_at,
         fresh=_is_fresh(link, rule),
         held_until=_held_until(link, duty, now),
+        stale=link.stale_message if link.stale_since else "",
+        frozen=link.frozen_message if link.frozen_since and rule.markers else "",
+        asked=asked,
+        deletes=sums[OpenStatus.WAITING.value][0] + sums[OpenStatus.DELETING.value][0],
     )
     return LinkReading(link, facts, tell_link(facts, scan, now, rule.pause), counts, now)

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from django.db.models import Count, F, Q, Sum
 
 from core.replicating.retries import DAILY
-from core.replicating.states import OpenStatus
+from core.replicating.states import OpenKind, OpenStatus
 from db.chunks import chunks
-from replication.models import Link, OpenCount, OpenObject, Shard
+from replication.models import Link, OpenCount, OpenObject, Rule, Shard
 from replication.transitions.pass_counts import How, PassTally
 
 MOST_OPEN = 1_000_000
@@ -27,6 +27,10 @@ LONGEST_WAIT = timedelta(seconds=DAILY)
 """From one try of an object to the next."""
 
 PENDING = OpenStatus.PENDING.value
+DELETE, COPY = OpenKind.DELETE.value, OpenKind.COPY.value
+_DUE: Mapping[str, str] = {COPY: PENDING, DELETE: OpenStatus.DELETING.value}
+RENEWED = ["size", "etag", "described", "absent", "since", "next_try", "attempts"]
+RENEWED += ["status", "code", "detail", "version"]
 Moved = Mapping[tuple[str, str], tuple[int, int]]
 """By status and code: by how many rows and bytes a count changes."""
 
@@ -91,7 +95,8 @@ def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
     """Note what lacks; gives the keys for which there is no room. Inside of a transaction that holds the link.
 
     What is noted already stays as it is, unless the source has another object there by now: that one is due at once.
-    So is what waits longer than anything does, or was noted later than now: the clock was ahead then.
+    So is what waits longer than anything does, or was noted later than now: the clock was ahead then. What was to be
+    deleted, and is at the source again, is to be copied.
     """
     known = _known(link, lacks)
     tally = Tally()
@@ -102,11 +107,9 @@ def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
         tally.add(PENDING, "", lack.size)
     made = [OpenObject(link_id=link.pk, since=now, next_try=now, **lack._asdict()) for lack in new[:room]]
     OpenObject.objects.bulk_create(made, batch_size=ROWS_AT_ONCE)
-    fields = ["size", "etag", "described", "absent", "since", "next_try", "attempts", "status", "code", "detail"]
-    fields.append("version")
-    OpenObject.objects.bulk_update(changed, fields, batch_size=100)
+    OpenObject.objects.bulk_update(changed, [*RENEWED, "kind", "approval"], batch_size=100)
     tally.save(link.pk)
-    _keep_oldest(link)
+    keep_oldest(link)
     if len(new) > room:
         Link.objects.filter(pk=link.pk).update(overflowed=True, uncompared=True)
     return [lack.key for lack in new[room:]]
@@ -141,9 +144,10 @@ def all_noted(rule_id: int) -> None:
 
 def _renew(row: OpenObject, lack: Lack, now: datetime, tally: Tally) -> bool:
     timely = row.since <= now and row.next_try <= now + LONGEST_WAIT
-    if timely and lack.is_of(row):
+    if row.kind == COPY and timely and lack.is_of(row):
         return False
-    row.since = min(row.since, now)
+    row.since = min(row.since, now) if row.kind == COPY else now
+    row.kind, row.approval_id = COPY, None
     tally.take(row.status, row.code, row.size)
     tally.add(PENDING, "", lack.size)
     row.size, row.etag, row.described, row.absent = lack.size, lack.etag, lack.described, False
@@ -152,7 +156,8 @@ def _renew(row: OpenObject, lack: Lack, now: datetime, tally: Tally) -> bool:
     return True
 
 
-def _keep_oldest(link: Link) -> None:
+def keep_oldest(link: Link) -> None:
+    """Since when the oldest pending copy waits stands in the link. Inside of a transaction that holds it."""
     pending = OpenObject.objects.filter(link=link.pk, status=PENDING).order_by("since")
     oldest = pending.values_list("since", flat=True).first()
     if oldest != link.oldest_at:
@@ -160,12 +165,16 @@ def _keep_oldest(link: Link) -> None:
         link.oldest_at = oldest
 
 
+Claimed = tuple[str, int, str, str]
+"""What a row said when it was taken up: kind, size, ETag and description."""
+
+
 class Tried(NamedTuple):
     """A row as it was claimed, and what it shall be: None, it goes. `etag`: of what was copied, or found equal, and
     `described` how; "": nobody looked. `how` it ended, for the pass that waits for it."""
 
     pk: int
-    claimed: tuple[int, str, str]
+    claimed: Claimed
     etag: str
     becomes: Mapping[str, Any] | None
     described: str = ""
@@ -186,10 +195,11 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
     for some in chunks(list(by_pk), ROWS_AT_ONCE):
         for row in OpenObject.objects.filter(link=link.pk, pk__in=some):
             one = by_pk[row.pk]
-            same = (row.size, row.etag, row.described) == one.claimed
+            same = row.claimed == one.claimed
+            copied = row.kind == one.claimed[0] == COPY and one.is_of(row)
             if one.becomes is None and row.again and one.how is How.EQUAL:
                 continue  # somebody wants it sent, and asked for that after it had been looked at
-            if one.becomes is None and (same or one.is_of(row)):
+            if one.becomes is None and (same or copied):
                 going.append(row.pk)
                 waited_for.add(row, one.how)
                 tally.take(row.status, row.code, row.size)
@@ -202,10 +212,9 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
                 changed.append(row)
     for some in chunks(going, ROWS_AT_ONCE):
         OpenObject.objects.filter(pk__in=some).delete()
-    fields = ["size", "etag", "absent", "next_try", "attempts", "status", "code", "detail", "version"]
-    OpenObject.objects.bulk_update(changed, fields, batch_size=100)
+    OpenObject.objects.bulk_update(changed, [*RENEWED, "not_before"], batch_size=100)
     tally.save(link.pk)
-    _keep_oldest(link)
+    keep_oldest(link)
     waited_for.save()
     return len(going)
 
@@ -214,21 +223,29 @@ def retry(link: Link, which: Q, now: datetime, *, counted: Q | None = None) -> i
     """Have these rows tried at once, as if they never had been; gives how many. Inside of a transaction that holds the
     link. `counted`: the counts of just these rows, where they are all of some kinds; else they are counted.
 
-    However many there are it is one statement. Rows that are so already stay as they are: each index that a row is
-    written into again costs as much as the row.
+    However many there are it is one statement, of a rule that follows deletions two. Rows that are so already stay as
+    they are: each index that a row is written into again costs as much as the row. Deletions that wait to be let
+    through stay, too.
     """
     rows = OpenObject.objects.filter(which, link=link.pk)
+    if not Rule.objects.filter(pk=link.rule_id, markers=True).exists():
+        return _due(link, rows, PENDING, now, counted)
+    free = rows.exclude(status=OpenStatus.WAITING.value)
+    return sum(_due(link, free.filter(kind=kind), status, now, None) for kind, status in _DUE.items())
+
+
+def _due(link: Link, rows: Any, status: str, now: datetime, counted: Q | None) -> int:
     tally, number = Tally(), 0
-    for status, code, some, size in _kinds(link, rows, counted):
-        tally.take(status, code, size, some)
-        tally.add(PENDING, "", size, some)
+    for before, code, some, size in _kinds(link, rows, counted):
+        tally.take(before, code, size, some)
+        tally.add(status, "", size, some)
         number += some
     if not number:
         return 0
-    plain = {"status": PENDING, "code": "", "detail": "", "version": "", "attempts": 0}
+    plain = {"status": status, "code": "", "detail": "", "version": "", "attempts": 0}
     rows.exclude(next_try__lte=now, **plain).update(next_try=now, **plain)
     tally.save(link.pk)
-    _keep_oldest(link)
+    keep_oldest(link)
     return number
 
 
@@ -243,7 +260,8 @@ def _kinds(link: Link, rows: Any, counted: Q | None) -> list[tuple[str, str, int
 
 def due_now(link: Link, now: datetime) -> None:
     """What waits for its next try need not, for what failed was the link."""
-    OpenObject.objects.filter(link=link.pk, status=PENDING, next_try__gt=now).update(next_try=now)
+    waits = OpenObject.objects.filter(link=link.pk, next_try__gt=now)
+    waits.filter(status=PENDING).update(next_try=now)
 
 
 def real_counts(link_id: int) -> Mapping[tuple[str, str], tuple[int, int]]:

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from django.db.models import F
 
 from db.chunks import chunks
-from replication.models import Rule, Shard
+from replication.models import Rule, Shard, ShardManifest
+from replication.transitions import manifests
 
 SPLIT_AT = 250_000
 """A stretch of more keys is cut there."""
@@ -34,6 +35,7 @@ def cut(shard: Shard, at: bytes, now: datetime) -> None:
     Shard.objects.filter(pk=shard.pk).update(high=at)
     shard.high = at
     rest.save()
+    manifests.cut(shard, rest)
 
 
 def mark_dirty(rule_id: int, keys: Iterable[bytes]) -> None:
@@ -86,7 +88,9 @@ def rest(rule_id: int, until: datetime) -> None:
 
 def join(rule_id: int) -> int:
     """Join stretches of few keys with the next one, none of which is being looked through; gives how many went. Inside
-    of a transaction."""
+    of a transaction. Those of which a manifest lists what is a link's own stay as they are."""
+    if ShardManifest.objects.filter(shard__rule=rule_id).exists():
+        return 0
     gone, last = 0, None
     for shard in Shard.objects.filter(rule=rule_id).order_by("low"):
         if last is not None and _may_join(last, shard):

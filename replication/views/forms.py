@@ -10,6 +10,7 @@ from django import forms
 from core import labels
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.rpo import in_words
+from core.replicating.deletes import DELETE_MOST, DELETE_PERCENT, MOST_MOST
 from core.replicating.states import Versions
 from core.replicating.wishes import MOST_SWEEP_HEADS, MOST_TARGETS, SCAN_EVERY, RuleWish, TargetWish
 from core.travelling.describing import Metadata, check_tags
@@ -20,11 +21,14 @@ from replication.models import Rule
 from replication.services.rules import TRAVELLING
 
 INTERVALS = (60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400)
+BOUNDS = {"delete_percent": DELETE_PERCENT, "delete_most": DELETE_MOST}
+"""What holds where somebody left a field empty."""
 ADD = "add"
 """The button that asks for another target."""
 LONGEST_LABELS = 4000
 LONGEST_TAGS = 5000
-PLAIN = ("existing", "new", "scan_every", "metadata", "storage_class", "sweep_heads_per_second")
+TRAVELS = ("metadata", "storage_class", "sweep_heads_per_second")
+PLAIN = ("existing", "new", "scan_every", *TRAVELS, "markers", "delete_percent", "delete_most")
 """Settings that a form has as the service takes them."""
 
 
@@ -79,6 +83,25 @@ class SettingsForm(forms.Form):
         max_value=MOST_SWEEP_HEADS,
         help_text="Listings don't show changes of headers, tags and locks. 0: only what events tell is looked at.",
     )
+    markers = forms.BooleanField(
+        label="Follow deletions",
+        required=False,
+        help_text="What is deleted at the source, and was copied by this rule, is deleted at the targets, too.",
+    )
+    delete_percent = forms.IntegerField(
+        label="Deletions at once, percent",
+        required=False,
+        min_value=0,
+        max_value=100,
+        help_text="More of what a target has, in one comparison, wait for approval.",
+    )
+    delete_most = forms.IntegerField(
+        label="Deletions at once, objects",
+        required=False,
+        min_value=0,
+        max_value=MOST_MOST,
+        help_text="More, in one comparison, wait for approval.",
+    )
     labels = forms.CharField(
         label="Labels",
         max_length=LONGEST_LABELS,
@@ -124,6 +147,7 @@ class SettingsForm(forms.Form):
     def changes(self) -> dict[str, Any]:
         """What the service takes. Of a form that is valid."""
         changes = {name: self.cleaned_data[name] for name in (*PLAIN, "labels", "tags")}
+        changes |= {name: value for name, value in BOUNDS.items() if changes[name] is None}
         absent = {name for name in TRAVELLING if name not in self.data}
         return {name: value for name, value in changes.items() if name not in absent}
 
@@ -187,6 +211,7 @@ class RuleForm(SettingsForm):
         """The empty form."""
         initial = {"region": config.current().region, "existing": True, "new": True, "scan_every": SCAN_EVERY}
         initial |= {"metadata": Metadata.ALL.value, "sweep_heads_per_second": 0}
+        initial |= BOUNDS
         others = [region for region in region_settings.names() if region != config.current().region]
         return cls(initial=initial | {"target_0_region": (others or [config.current().region])[0]})
 
@@ -225,6 +250,7 @@ class RuleForm(SettingsForm):
             metadata=values["metadata"],
             storage_class=values["storage_class"],
             sweep_heads_per_second=_number(values["sweep_heads_per_second"], 0),
+            markers=bool(self["markers"].value()),
         )
 
     def _own(self, field: str) -> str:

@@ -25,7 +25,13 @@ from replication.views.rule import SECTION, find_visible, may, told_retry
 from web.pages import ROWS, Rows, answered, whole_or_part, with_query
 from web.paging import number_of
 
-STATUSES = {OpenStatus.PENDING.value: "To copy", OpenStatus.FAILED.value: "Failed", OpenStatus.SKIPPED.value: "Skipped"}
+STATUSES = {
+    OpenStatus.PENDING.value: "To copy",
+    OpenStatus.FAILED.value: "Failed",
+    OpenStatus.SKIPPED.value: "Skipped",
+    OpenStatus.WAITING.value: "Delete, waiting",
+    OpenStatus.DELETING.value: "To delete",
+}
 CODES = {code.value for code in Code if code.value}
 
 

@@ -23,6 +23,7 @@ def api_call(request: HttpRequest, wish: RuleWish) -> str:
     body |= {"versions": wish.versions} if wish.all_versions else {}
     body |= {} if wish.existing else {"existing": False}
     body |= {} if wish.new else {"new": False}
+    body |= {"markers": True} if wish.markers else {}
     body |= {} if wish.scan_every == SCAN_EVERY else {"scan_every": wish.scan_every}
     body |= {name: value for name, value, usual in _travelling(wish) if value != usual}
     return curl("POST", request.build_absolute_uri(reverse("api-rules")), json.dumps(body, ensure_ascii=False))
@@ -46,6 +47,7 @@ def create_command(request: HttpRequest, wish: RuleWish) -> str:
     words += ["--versions", wish.versions] if wish.all_versions else []
     words += [] if wish.existing else ["--no-existing"]
     words += [] if wish.new else ["--no-new"]
+    words += ["--markers"] if wish.markers else []
     words += [] if wish.scan_every == SCAN_EVERY else ["--scan-every", f"{wish.scan_every // 60}m"]
     for key, value in wish.tags.items():
         words += ["--tag", f"{key}={value}"]

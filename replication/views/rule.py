@@ -22,6 +22,7 @@ from db import clock
 from rbac import services as rbac
 from replication.models import Rule
 from replication.services import links, rules
+from replication.services.approvals import APPROVE
 from replication.services.rules import DELETE, OPERATE, READ, UPDATE, find_rule
 from replication.status.rules import rule_reading
 from web.pages import answered, whole_or_part
@@ -43,7 +44,7 @@ def right_on(action: str, rule: Rule) -> Right:
 
 def may(request: HttpRequest, rule: Rule) -> dict[str, bool]:
     """What who looks may do with a rule."""
-    rights = {"may_change": UPDATE, "may_delete": DELETE, "may_operate": OPERATE}
+    rights = {"may_change": UPDATE, "may_delete": DELETE, "may_operate": OPERATE, "may_approve": APPROVE}
     return {name: rbac.allowed(request.user, *right_on(action, rule)) for name, action in rights.items()}
 
 

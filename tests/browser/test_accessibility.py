@@ -65,6 +65,7 @@ CASES = {
     "rule_open": ["/replication/orders/open/?link=2", "/replication/logs/open/"],
     "rule_passes": ["/replication/orders/passes/", "/replication/logs/passes/"],
     "pass": ["/replication/passes/{pass}/"],
+    "rule_deletes": ["/replication/logs/deletes/"],
     "rule_edit": ["/replication/orders/edit/"],
     "target_new": ["/replication/orders/links/new/"],
     "target_remove": ["/replication/orders/links/1/remove/", "/replication/logs/links/1/remove/"],

@@ -157,6 +157,11 @@ exports.see exports.repair-drift: POST export_repair-drift
 
 rules.list: GET api-rules, GET rules
 rules.create: POST api-rules, POST api-rule-preflight, GET rule_new, POST rule_new
+rules.see: GET api-rule-approvals, GET api-rule-approval, GET rule_deletes
+rules.approve: POST api-rule-approve, POST api-rule-reject, POST api-link-confirm-source
+rules.see rules.approve: POST rule_approve, POST rule_reject, POST link_confirm_source
+rules.operate: POST api-link-confirm-target
+rules.see rules.operate: POST link_confirm_target
 rules.see: GET api-rule, GET api-link-open, GET api-rule-objects, GET rule, GET rule_open
 rules.change: PATCH api-rule, DELETE api-link
 rules.change rules.targets: POST api-links, POST api-link-preflight

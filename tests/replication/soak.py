@@ -4,6 +4,9 @@ the ledger is small; and the worker is killed between any two steps.
 
 In the end both targets have what the source has, the ledger is empty and its counts say so; nothing was deleted
 anywhere, and nothing was written to a key twice in a row with the same bytes.
+
+Of a rule that follows deletions both targets have nothing else in the end, but what is somebody else's; and nothing was
+deleted that was at the source then, or somebody else's.
 """
 
 from __future__ import annotations
@@ -17,12 +20,14 @@ from unittest import mock
 
 from core.errors import Denied, Full, Invalid, LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.mirroring.states import State
+from core.replicating.eligible import is_own
 from core.replicating.passes import PassKind, PassState
+from core.replicating.states import ApprovalState
 from db import clock
 from replication.engine import looking, piece, settling
-from replication.models import Link, Pass, Rule
+from replication.models import Approval, Link, Pass, Rule
 from replication.status.rules import rule_reading
-from replication.transitions import ledger, passes, shards, touching
+from replication.transitions import deletions, freezing, ledger, manifests, passes, shards, touching
 from tests.replication.world import AWAY, FAR, HOME, Store, World
 
 KEYS = ["a", "a/", "b/1", "b/2", "c é", "d", "e/\U0001f600", "f", "g", "h"]
@@ -37,17 +42,21 @@ class Killed(BaseException):
 class Soak:
     """One life. `steps_left`: so many steps until the worker is killed; None: it lives."""
 
-    def __init__(self, w: World, seed: int) -> None:
-        self.w, self.random = w, random.Random(seed)
+    def __init__(self, w: World, seed: int, *, markers: bool = False) -> None:
+        self.w, self.random, self.markers = w, random.Random(seed), markers
+        self.foreign: dict[tuple[str, str], bytes] = {}
+        self.wrong: list[str] = []
         self.steps_left: int | None = None
         self.known_from, self.judged = 1, 0
         self.faults: dict[str, Callable[[str, str], None]] = {}
         self._one = threading.Lock()
         for region, store in w.stores.items():
             store.before = self._before(region)
-            store.after = lambda method, bucket, key: self.step()
+            store.after = self._after(region)
             store.conditional = self.random.random() < 0.5
-        w.rule(*((region, f"s3://{bucket}/t") for region, bucket in TARGETS), uri="s3://src/p", **TRAVELS)
+        more = {"markers": True, "delete_percent": 100} if markers else {}
+        targets = [(region, f"s3://{bucket}/t") for region, bucket in TARGETS]
+        w.rule(*targets, uri="s3://src/p", pinned=False, **TRAVELS, **more)
         for number in (1, 2):
             w.stores[TARGETS[number - 1][0]].buckets[TARGETS[number - 1][1]] = {"t/foreign": b"1", "other": b"2"}
 
@@ -58,6 +67,18 @@ class Soak:
                 self.faults[region](method, key)
 
         return before
+
+    def _after(self, region: str) -> Callable[[str, str, str], None]:
+        def after(method: str, bucket: str, key: str) -> None:
+            name = key.removeprefix("t/")
+            if method in ("DELETE", "DELETES") and key and not is_own(name):
+                if f"p/{name}" in self.w.home.buckets["src"]:
+                    self.wrong.append(f"{key} was deleted at {region}, and is at the source")
+                if name in ("foreign", "other") or (region, key) in self.foreign:
+                    self.wrong.append(f"{key} at {region} is somebody else's, and was deleted")
+            self.step()
+
+        return after
 
     def step(self) -> None:
         """Something happens: perhaps it is the end of the worker."""
@@ -104,6 +125,7 @@ class Soak:
     def _move(self) -> None:
         kinds = [self._put, self._go, self._event, self._fault, self._pause, self._later, self._later, self._kill]
         kinds += [self._clock, self._retag, self._pass]
+        kinds += [self._go, self._go_all, self._theirs, self._confirm] if self.markers else []
         self.random.choice(kinds)()
         for run in self.random.sample([self.w.scan, self.w.copy, self.w.copy, self.w.look], 2):
             with suppress(Killed):
@@ -139,6 +161,27 @@ class Soak:
         self._changed()
         key = self.random.choice(KEYS)
         self.w.home.buckets["src"].pop(f"p/{key}", None)
+
+    def _go_all(self) -> None:
+        """All of it, now and then."""
+        if self.random.random() < 0.2:
+            self._changed()
+            for key in KEYS:
+                self.w.home.buckets["src"].pop(f"p/{key}", None)
+
+    def _theirs(self) -> None:
+        """Somebody else writes to a target."""
+        region, bucket = self.random.choice(TARGETS)
+        key = f"t/{self.random.choice('abcdefgh')}/theirs"
+        self.foreign[region, key] = self.random.randbytes(4)
+        self.w.stores[region].buckets[bucket][key] = self.foreign[region, key]
+
+    def _confirm(self) -> None:
+        """Somebody approves what waits, and confirms sources."""
+        for link in Link.objects.exclude(frozen_since=None):
+            freezing.thaw(link)
+        for approval in Approval.objects.filter(state="waiting"):
+            deletions.decide(approval, ApprovalState.APPROVED, "olga", clock.now())
 
     def _event(self) -> None:
         """Of anything, whether it happened or not."""
@@ -216,6 +259,7 @@ class Soak:
             self.w.later(90_000)
             self.w.work(3)
             self.w.look()
+            self._confirm()
         return unknown
 
     def _has_tags(self, store: Store, bucket: str, key: str) -> bool:
@@ -223,7 +267,7 @@ class Soak:
 
     def problems(self) -> list[str]:
         """What should not be so."""
-        found = []
+        found = list(self.wrong)
         source = {key[2:]: data for key, data in self.w.home.buckets["src"].items() if key.startswith("p/")}
         for number, (region, bucket) in enumerate(TARGETS, 1):
             store = self.w.stores[region]
@@ -232,10 +276,11 @@ class Soak:
             found += [f"tags of {key} at {region}" for key in source if not self._has_tags(store, bucket, key)]
             if there.get("t/foreign") != b"1" or there.get("other") != b"2":
                 found.append(f"somebody else's objects at {region}")
-            if store.asked["DELETE"] or store.asked["DELETES"]:
+            if not self.markers and (store.asked["DELETE"] or store.asked["DELETES"]):
                 found.append(f"something was deleted at {region}")
+            found += self._not_as_it_should_be(region, there, source) if self.markers else []
             found += [f"open at {region}: {row.name} {row.code}" for row in self.w.rows(number)]
-            found += list(_written_twice(store, region))
+            found += [] if self.markers else list(_written_twice(store, region))
             link = self.w.link(number)
             found += [f"{region} is {link.health}"] if link.health != "up" else []
         found += [told for made in Pass.objects.order_by("pk") for told in _wrong_with(made)]
@@ -245,6 +290,12 @@ class Soak:
         if rule.full_objects != len(source):
             found.append(f"{rule.full_objects} counted of {len(source)}")
         return found
+
+    def _not_as_it_should_be(self, region: str, there: dict[str, bytes], source: dict[str, bytes]) -> Iterator[str]:
+        theirs = {key: data for (at, key), data in self.foreign.items() if at == region}
+        yield from (f"{key} of somebody else at {region}" for key in theirs if there.get(key) != theirs[key])
+        names = {key[2:] for key in there if key.startswith("t/") and key not in theirs and key != "t/foreign"}
+        yield from (f"{key} is still at {region}" for key in sorted(names - source.keys()) if not is_own(key))
 
 
 def _wrong_with(made: Pass) -> Iterator[str]:
@@ -264,15 +315,15 @@ def _lies_in(key: bytes, low: bytes, high: bytes | None) -> bool:
 def _written_twice(store: Store, region: str) -> Iterator[str]:
     last: dict[tuple[str, str], bytes] = {}
     for bucket, key, data in store.written:
-        if last.get((bucket, key)) == data:
+        if last.get((bucket, key)) == data and not is_own(key):
             yield f"{key} was written twice at {region}"
         last[bucket, key] = data
 
 
 @contextmanager
-def soaking(w: Any, seed: int, kind: type[Soak] | None = None) -> Iterator[Soak]:
+def soaking(w: Any, seed: int, kind: type[Soak] | None = None, *, markers: bool = False) -> Iterator[Soak]:
     """A life in which each write to the tables is a step, too, and the ledger takes few rows."""
-    life = (kind or Soak)(w, seed)
+    life = kind(w, seed) if kind else Soak(w, seed, markers=markers)
 
     def stepping(act: Callable[..., Any]) -> Callable[..., Any]:
         def stepped(*args: Any, **named: Any) -> Any:
@@ -292,6 +343,9 @@ def soaking(w: Any, seed: int, kind: type[Soak] | None = None) -> Iterator[Soak]
         mock.patch.object(piece, "MARK_EVERY", 1),
         mock.patch.object(ledger, "note", stepping(ledger.note)),
         mock.patch.object(ledger, "settle", stepping(ledger.settle)),
+        mock.patch.object(manifests, "wrote", stepping(manifests.wrote)),
+        mock.patch.object(deletions, "note", stepping(deletions.note)),
+        mock.patch.object(deletions, "end_look", stepping(deletions.end_look)),
         mock.patch.object(shards, "ended", stepping(shards.ended)),
         mock.patch.object(shards, "cut", stepping(shards.cut)),
         mock.patch.object(passes, "note", stepping(passes.note)),

@@ -27,7 +27,7 @@ def note(w: World, *lacks: Lack, number: int = 1) -> list[bytes]:
 def gone(w: World, *, etag: str = "", only: str = "") -> list[Tried]:
     """Those rows as they are now, as if they had been brought."""
     rows = [row for row in w.rows() if only in ("", row.name)]
-    return [Tried(row.pk, (row.size, row.etag, row.described), etag or row.etag, None) for row in rows]
+    return [Tried(row.pk, row.claimed, etag or row.etag, None) for row in rows]
 
 
 def settle(w: World, tried: list[Tried]) -> int:
@@ -74,7 +74,7 @@ def test_a_failure_of_what_has_changed_since_counts_for_nothing(w: World) -> Non
     (row,) = w.rows()
     becomes = {"status": "failed", "code": "TargetRefused", "attempts": 1}
     note(w, Lack(b"a", 1, "newer"))
-    settle(w, [Tried(row.pk, (1, "x", ""), "", becomes)])
+    settle(w, [Tried(row.pk, row.claimed, "", becomes)])
     (row,) = w.rows()
     assert (row.status, row.attempts, row.code) == ("pending", 0, "")
     w.check_counts()

@@ -29,3 +29,10 @@ def test_in_the_end_the_targets_have_all_versions_in_their_order(lm: Deployment,
     with version_world(lm) as w, soaking(w, seed, VersionSoak) as life:
         assert life.live(25) == []
         assert life.judged > 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", SEEDS)
+def test_in_the_end_the_targets_have_nothing_else_of_a_rule_that_follows_deletions(w: World, seed: int) -> None:
+    with soaking(w, seed, markers=True) as life:
+        assert life.live(40) == []

@@ -148,9 +148,7 @@ def test_counts_stay_right_while_looks_and_copies_and_retries_go_on_at_once(w: W
         failed = {"status": "failed", "code": "TargetRefused", "attempts": 1}
         for _ in range(20):
             rows = OpenObject.objects.filter(link=pk).order_by("?")[:6]
-            tried = [
-                Tried(row.pk, (row.size, row.etag, ""), "", failed if at % 2 else None) for at, row in enumerate(rows)
-            ]
+            tried = [Tried(row.pk, row.claimed, "", failed if at % 2 else None) for at, row in enumerate(rows)]
             with held(pk) as link:
                 ledger.settle(link, tried)
 

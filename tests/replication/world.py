@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 from unittest import mock
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -17,7 +18,8 @@ from django.db.models.functions import Now
 from adapters.s3.fast_store import FastObjectStore, ListedPage
 from adapters.s3.store import NO_HEADERS, split_uri
 from adapters.s3.write_probe import probe
-from core.errors import LakeMirrorError, Unreachable
+from core.errors import Conflict, LakeMirrorError, Unreachable
+from core.replicating.eligible import is_own
 from core.travelling.describing import TAGGING, tagging
 from db import clock
 from deployment.wiring.replication_jobs import quick_place_of
@@ -56,8 +58,13 @@ class Store(BesideBytes):
         self.buckets = {"src": {}, "out": {}, "two": {}}
         self.modified: dict[tuple[str, str], datetime] = {}
         self.written: list[tuple[str, str, bytes]] = []
+        self.deleted: list[tuple[str, str, bytes]] = []
         self.etag_of: Callable[[bytes], str] = etag
         self.told: dict[str, str] = {}
+        self.created: dict[str, str] = {}
+        """When buckets were created; of one that isn't here nobody is told."""
+        self.heeds_if_match = True
+        self.locked: set[str] = set()
 
     head = FastObjectStore.head
 
@@ -71,7 +78,24 @@ class Store(BesideBytes):
         if not key:
             return Answer(b"", {})
         answer = self._get(bucket, key, given, body)
-        return Answer(b"", {**self._own(answer, bucket[key]), **self._dated(bucket, key)})
+        lock = {"x-amz-object-lock-legal-hold": "ON"} if key in self.locked else {}
+        return Answer(b"", {**self._own(answer, bucket[key]), **self._dated(bucket, key), **lock})
+
+    def send(self, method: str, url: str, doing: str, *more: Any, **named: Any) -> Any:
+        """As MemoryS3; asked for its buckets, it tells when they were created."""
+        if method == "GET" and urlsplit(url).path in ("", "/"):
+            tag = "<Bucket><Name>{}</Name><CreationDate>{}</CreationDate></Bucket>"
+            told = "".join(tag.format(name, at) for name, at in self.created.items())
+            return Answer(f"<ListAllMyBucketsResult><Buckets>{told}</Buckets></ListAllMyBucketsResult>".encode(), {})
+        return super().send(method, url, doing, *more, **named)
+
+    def _delete(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:
+        match = given.get("if-match", "").strip('"')
+        if match and self.heeds_if_match and key in bucket and self.etag_of(bucket[key]) != match:
+            raise Conflict("412 PreconditionFailed")
+        name = next(name for name, objects in self.buckets.items() if objects is bucket)
+        self.deleted.append((name, key, bucket.get(key, b"")))
+        return super()._delete(bucket, key, given, body)
 
     def _get(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:
         answer = super()._get(bucket, key, given, body)
@@ -98,7 +122,8 @@ class Store(BesideBytes):
     def _write(self, bucket: dict[str, bytes], key: str, data: bytes, given: Mapping[str, str]) -> None:
         name = self._name(bucket)
         self.keep(name, key, given)
-        self.written.append((name, key, data))
+        if not is_own(key):
+            self.written.append((name, key, data))
         self.modified[name, key] = clock.now()
         super()._write(bucket, key, data, given)
 
@@ -139,16 +164,29 @@ class World:
         self.home.keep(bucket, key, {TAGGING: tagging(tags or {})})
         self.home.modified[bucket, key] = clock.now()
 
-    def rule(self, *targets: tuple[str, str], name: str = "r", uri: str = "s3://src", **more: Any) -> Rule:
-        """A rule with a link to each of these, by default one, as services make it."""
+    def rule(
+        self, *targets: tuple[str, str], name: str = "r", uri: str = "s3://src", pinned: bool = True, **more: Any
+    ) -> Rule:
+        """A rule with a link to each of these, by default one, as services make it; `pinned`: it has written before."""
         now = clock.now()
         values = {"name": name, "region": HOME, "uri": uri, "created_at": now, "changed_at": now} | more
         rule = Rule.objects.create(**values)
         for number, (region, target) in enumerate(targets or [(AWAY, "s3://out")], 1):
-            Link.objects.create(rule=rule, number=number, region=region, uri=target)
+            link = Link.objects.create(rule=rule, number=number, region=region, uri=target)
+            if pinned:
+                self._pin(link)
         shards.begin(rule, now)
         rule_duties.ensure(rule)
         return rule
+
+    def _pin(self, link: Link) -> None:
+        bucket, _, prefix = link.uri.removeprefix("s3://").partition("/")
+        store = self.stores.get(link.region)
+        if store is not None and bucket in store.buckets:
+            link.identity, link.pinned_at = f"{link.pk:032x}", clock.now()
+            link.save()
+            key = f"{prefix}/_lakemirror/target.json".lstrip("/")
+            store.buckets[bucket][key] = json.dumps({"link": link.identity}).encode()
 
     def link(self, number: int = 1, name: str = "r") -> Link:
         return Link.objects.select_related("rule").get(rule__name=name, number=number)
@@ -187,8 +225,9 @@ class World:
         return told
 
     def there(self, region: str = AWAY, bucket: str = "out") -> dict[str, bytes]:
-        """What is at a target, by key."""
-        return dict(self.stores[region].buckets[bucket])
+        """What is at a target, by key; not what LakeMirror keeps for itself."""
+        found = self.stores[region].buckets[bucket]
+        return {key: data for key, data in found.items() if not is_own(key)}
 
     def check_counts(self) -> None:
         """Counts are what a reading of the rows gives, and the oldest is the oldest."""

@@ -1,0 +1,65 @@
+"""The file that lists what a link has at its target, of a stretch of keys: Parquet of `key`, `size` and `etag`, sorted
+by key as stores list them.
+"""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import RemoteFailure
+from core.replicating.deletes import Own
+
+SCHEMA = pa.schema([("key", pa.string()), ("size", pa.int64()), ("etag", pa.string())])
+AT_ONCE = 1000
+
+
+def packed(own: Sequence[Own]) -> bytes:
+    """The file of these, which are in order."""
+    columns = [[one.key for one in own], [one.size for one in own], [one.etag for one in own]]
+    table = pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA)
+    held = io.BytesIO()
+    pq.write_table(table, held, compression="zstd")
+    return held.getvalue()
+
+
+class ManifestFile:
+    """What a file lists, read on in the order of keys."""
+
+    def __init__(self, table: pa.Table | None = None) -> None:
+        self._rows = self._read(table) if table is not None else iter(())
+        self._ahead: list[Own] = []
+
+    @classmethod
+    def of(cls, data: bytes) -> ManifestFile:
+        """Raises RemoteFailure for what is no such file: then nobody knows what it listed."""
+        try:
+            table = pq.read_table(io.BytesIO(data))
+        except (pa.ArrowException, OSError) as error:
+            raise RemoteFailure("a manifest in the state place can't be read") from error
+        if not table.schema.equals(SCHEMA):
+            raise RemoteFailure("a manifest in the state place has other columns than it should")
+        return cls(table)
+
+    @staticmethod
+    def _read(table: pa.Table) -> Iterator[list[Own]]:
+        for batch in table.to_batches(max_chunksize=AT_ONCE):
+            yield [Own(*row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+
+    def until(self, key: str | None) -> list[Own]:
+        """All that are left up to a key, with it; None: to the end."""
+        found: list[Own] = []
+        while True:
+            at = len(self._ahead) if key is None else bisect_right(self._ahead, key, key=lambda own: own.key)
+            found += self._ahead[:at]
+            self._ahead = self._ahead[at:]
+            if self._ahead:
+                return found
+            more = next(self._rows, None)
+            if more is None:
+                return found
+            self._ahead = more

@@ -1,0 +1,68 @@
+"""Which deletions at a source are followed at a target, and when somebody has to approve them first. Pure.
+
+Only what a link has copied, or has seen to be equal, is its own; only its own is ever deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from core.replicating.eligible import is_own
+
+DELETE_PERCENT = 10
+DELETE_MOST = 10_000
+MOST_MOST = 10**9
+APPROVAL_DAYS = 7
+SECONDS_BETWEEN = 60.0
+"""From one definite 404 of the source to the one right before a deletion, at least."""
+FIRST_KEYS = 100
+"""So many keys an approval names."""
+
+
+class Own(NamedTuple):
+    """An object at a target that is the link's own, as it is there."""
+
+    key: str
+    size: int
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What source, target and manifest say together of a stretch of keys. `own`: what the manifest has from now on, in
+    order; `gone`: those of it that the source has no more; `foreign`: so many are at the target alone, and not ours."""
+
+    own: list[Own] = field(default_factory=list)
+    gone: list[Own] = field(default_factory=list)
+    foreign: int = 0
+
+
+def merge(
+    source: Collection[str],
+    equal: Collection[str],
+    there: Mapping[str, tuple[int, str]],
+    known: Mapping[str, Own],
+) -> Merged:
+    """All keys of a stretch: what the source has, and which of that the target has `equal`; what is at the target (size
+    and ETag); what is `known` to be ours. What somebody has overwritten at the target is not ours any more."""
+    merged, held, same = Merged(), frozenset(source), frozenset(equal)
+    foreign = 0
+    for key in sorted(there):
+        size, etag = there[key]
+        if is_own(key) or not key:
+            continue
+        ours = known.get(key)
+        if key in same or (ours is not None and etag and ours.etag == etag):
+            merged.own.append(Own(key, size, etag))
+            if key not in held:
+                merged.gone.append(Own(key, size, etag))
+        elif key not in held:
+            foreign += 1
+    return Merged(merged.own, merged.gone, foreign)
+
+
+def needs_approval(number: int, of: int, percent: int, most: int) -> bool:
+    """Whether so many deletions at once are too many for a link that has `of` objects."""
+    return number > most or number * 100 > percent * of

@@ -1,0 +1,99 @@
+"""One deletion of a link: done only if right now the source has the object no more, and the target has what the link
+has put there. No database.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from core.bringing import Side, Unbrought
+from core.errors import Conflict, Denied, LakeMirrorError
+from core.replicating.outcomes import LATE, Kind, Outcome, of_error
+from core.replicating.states import Code
+from core.sweeping import Standing
+from replication.engine.copying import Place, Wanted
+from replication.engine.deletes.pins import StaleTarget
+
+log = logging.getLogger("lakemirror.replication")
+
+
+class Removes(Protocol):
+    """What deletes at the target; adapters/places/remover.py."""
+
+    def standing(self, key: str) -> Standing | None: ...
+    def delete(self, key: str, etag: str) -> None: ...
+
+
+@contextmanager
+def _asking(side: Side) -> Iterator[None]:
+    try:
+        yield
+    except LakeMirrorError as error:
+        raise Unbrought(side, error) from error
+
+
+class Deleting:
+    """Deletes at a target what is gone at the source. Safe to use from several threads. `stopped` says that nothing
+    more may begin; `pinned` raises unless the target is the one that was pinned."""
+
+    def __init__(self, source: Place, target: Removes, stopped: Callable[[], bool], pinned: Callable[[], None]) -> None:
+        self._source, self._target, self._stopped, self._pinned = source, target, stopped, pinned
+
+    def delete(self, doomed: Wanted) -> Outcome:
+        """Delete what a key has at the target, if that has the ETag that was noted. Raises nothing.
+
+        DONE: it is not there any more, or is not the link's; `sent`, if it was deleted now. GONE: the source has the
+        key again, so there is nothing to be deleted.
+        """
+        if self._stopped():
+            return LATE
+        try:
+            return self._once(doomed)
+        except StaleTarget:
+            return LATE
+        except Unbrought as unbrought:
+            return _of_error(unbrought)
+        except Exception:
+            log.exception("an object could not be deleted for a reason that is our own fault")
+            return Outcome(Kind.RETRY, Code.INTERNAL, "internal error: see the log of the worker")
+
+    def _once(self, doomed: Wanted) -> Outcome:
+        with _asking(Side.SOURCE):
+            if self._source.head(doomed.key) is not None:
+                return Outcome(Kind.GONE)
+            self._source.answers()  # the answer to HEAD does not say whether the bucket is there
+        with _asking(Side.DESTINATION):
+            there = self._target.standing(doomed.key)
+        if there is None or there.etag != doomed.etag:
+            return Outcome(Kind.DONE)
+        if there.locked:
+            text = "it is under retention or a legal hold at the target"
+            return Outcome(Kind.SKIPPED, Code.LOCKED, text)
+        self._pinned()
+        if self._stopped():
+            return LATE
+        return self._delete(doomed)
+
+    def _delete(self, doomed: Wanted) -> Outcome:
+        try:
+            self._target.delete(doomed.key, doomed.etag)
+        except Conflict:
+            return Outcome(Kind.DONE)
+        except Denied as error:
+            locked = "lock" in error.message.lower() or "worm" in error.message.lower()
+            return Outcome(*((Kind.SKIPPED, Code.LOCKED) if locked else (Kind.FAILED, Code.DELETE_DENIED)), str(error))
+        except LakeMirrorError as error:
+            return _of_error(Unbrought(Side.DESTINATION, error), begun=True)
+        return Outcome(Kind.DONE, size=doomed.size, sent=True)
+
+
+def _of_error(unbrought: Unbrought, *, begun: bool = False) -> Outcome:
+    """What a store's answer means; `begun`: the deletion may yet be carried out, if nobody answered."""
+    outcome = of_error(unbrought)
+    if outcome.kind is Kind.GONE:
+        outcome = Outcome(Kind.RETRY, Code.SOURCE_FAILED, str(unbrought.error))
+    uncertain = begun and outcome.kind in (Kind.SILENT, Kind.RETRY)
+    return Outcome(outcome.kind, outcome.code, outcome.message, pause=outcome.pause, uncertain=uncertain)

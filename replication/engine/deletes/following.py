@@ -1,0 +1,149 @@
+"""While a look goes through a rule that follows deletions: source, target and manifest are merged, and what is gone at
+the source is noted. Nothing is deleted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from core.errors import LakeMirrorError
+from core.replicating.comparing import Alike, by_listing
+from core.replicating.deletes import Merged, Own, merge
+from core.replicating.merging import Window
+from db import clock
+from deployment.wiring import replication_jobs
+from jobs.lease import Lease
+from replication.engine.deletes.manifests import StretchManifest
+from replication.engine.deletes.pins import pin_of
+from replication.engine.looking import Looker
+from replication.models import Link, Rule, Shard
+from replication.transitions import deletions, ledger, manifests
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a window has shown of one link. `gone`: to be deleted; `held`: equal on both sides."""
+
+    stretch: tuple[bytes, bytes | None]
+    gone: Sequence[Own]
+    held: Mapping[str, Own]
+    merged: Merged
+
+
+@dataclass
+class Following:
+    """The links of a rule whose deletions are followed, in one round of looking. Of others it does nothing."""
+
+    rule: Rule
+    lease: Lease
+    looker: Looker
+    at: dict[int, StretchManifest] = field(default_factory=dict)
+    shard: Shard | None = None
+    last: str = ""
+
+    def __post_init__(self) -> None:
+        # What comes from now on may not be in what the targets list: it is not taken out of what came.
+        self._came = {link.pk: manifests.since(link.pk) for link in self.looker.links} if self.rule.markers else {}
+        self._pinned = {link.pk for link in self.looker.links if self.rule.markers and self._is_pinned(link)}
+
+    def _is_pinned(self, link: Link) -> bool:
+        """Whether its target is the one that was pinned: of any other nothing is known, and nothing written there."""
+        if not link.identity or link.pk not in self.looker.places:
+            return False
+        link.rule = self.rule
+        return pin_of(link, self.looker.places[link.pk]).is_there()
+
+    def enter(self, shard: Shard) -> None:
+        """A stretch is looked through, from where its look goes on; nothing, if it is already. Raises Fenced."""
+        if self.shard is not None and self.shard.pk == shard.pk:
+            return
+        self.leave(ended=False)
+        self.shard, self.last = shard, bytes(shard.after or shard.low).decode()
+        if not self.rule.markers:
+            return
+        unsure = {link.pk for link in self.looker.links}
+        for link in self.looker.links:
+            if link.pk not in self._pinned:
+                continue
+            try:
+                state = replication_jobs.state_of(link.region, link.uri)
+                self.at[link.pk] = StretchManifest(link, shard, state, self._came[link.pk], self.last)
+                unsure.discard(link.pk)
+            except LakeMirrorError:
+                continue  # nobody knows what is the link's own, so none of it is judged
+        self._note_unsure(unsure)
+
+    def merge(self, window: Window, *, ends: bool) -> dict[int, Found]:
+        """What a window says of each link; `ends`: the stretch ends with it. Raises what the source answers."""
+        if not self.at:
+            return {}
+        if missing := self.at.keys() - window.there.keys():
+            self._note_unsure(missing)
+            self.at = {link_id: manifest for link_id, manifest in self.at.items() if link_id in window.there}
+        found = {link_id: self._merged(link_id, window, ends) for link_id in self.at}
+        there = self._still_there(found)
+        for link_id, one in found.items():
+            self.at[link_id].take(window.last, one.merged)
+        self.last = window.last
+        return {link_id: _without(one, there) for link_id, one in found.items()}
+
+    def _merged(self, link_id: int, window: Window, ends: bool) -> Found:
+        manifest, there = self.at[link_id], window.there[link_id]
+        end = manifest.high if ends else window.last
+        source = {item.key for item in window.items}
+        wanted = [item for item in window.items if self.looker.wants(item)]
+        # Only what the listings show to be the same: what merely may be is the link's if the link has copied it.
+        equal = {item.key for item in wanted if by_listing(item.size, item.etag, there.get(item.key)) is Alike.EQUAL}
+        merged = merge(source, equal, there, manifest.until(end))
+        held = {own.key: own for own in merged.own if own.key in equal}
+        stretch = self.last.encode(), None if end is None else end.encode()
+        return Found(stretch, merged.gone, held, merged)
+
+    def _still_there(self, found: Mapping[int, Found]) -> set[str]:
+        """Of what the source did not list, what it has all the same, or nobody can tell. Raises unless its bucket
+        answers."""
+        asked: set[str] = set()
+        for link_id, one in found.items():
+            noted = deletions.known_in(link_id, *one.stretch) if one.gone else {}
+            asked |= {own.key for own in one.gone if own.key not in noted or noted[own.key].etag != own.etag}
+        keys = sorted(asked)
+        there = {key for key, gone in zip(keys, self.looker.pool.map(self._is_gone, keys), strict=True) if not gone}
+        if keys:
+            self.looker.source.answers()
+        return there
+
+    def _is_gone(self, key: str) -> bool:
+        try:
+            return self.looker.source.head(key) is None
+        except LakeMirrorError:
+            return False
+
+    def note(self, windows: Sequence[Mapping[int, Found]]) -> None:
+        """Write down what is to be deleted. Inside of the look's transaction, which holds the links."""
+        now = clock.now()
+        for found in windows:
+            for link_id in sorted(found):
+                link = ledger.hold(link_id)
+                if link is not None:
+                    one = found[link_id]
+                    deletions.note(link, one.stretch, one.gone, one.held, now)
+
+    def leave(self, *, ended: bool) -> None:
+        """The look goes on elsewhere, or another time: the manifests have what it has seen. Raises Fenced."""
+        for link_id, manifest in self.at.items():
+            try:
+                manifest.leave(self.lease, ended=ended)
+            except LakeMirrorError:
+                self._note_unsure({link_id})
+        self.at, self.shard = {}, None
+
+    def _note_unsure(self, link_ids: Set[int]) -> None:
+        if link_ids:
+            Link.objects.filter(pk__in=link_ids).update(unsure_deletes=True)
+
+
+def _without(found: Found, there: set[str]) -> Found:
+    """What is at the source after all is not to be deleted."""
+    gone = [own for own in found.gone if own.key not in there]
+    return Found(found.stretch, gone, found.held, found.merged)

@@ -1,0 +1,117 @@
+"""Before a link writes: is its target the one that was pinned, its source the one that it was, and does the state place
+agree with the database? What was found out is written down here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adapters.places.reader import PlaceReader
+from core.bringing import Unbrought
+from core.errors import LakeMirrorError
+from core.replicating.outcomes import LATE, Outcome, of_error
+from db import clock
+from deployment.wiring import replication_jobs
+from jobs.lease import Lease
+from replication.engine.copying import Wanted
+from replication.engine.deletes.manifests import folder_of, is_believed
+from replication.engine.deletes.pins import Pin, StaleTarget, pin_of
+from replication.models import Link, OpenObject
+from replication.transitions import duties, freezing, ledger, manifests
+
+
+class PinnedCopying:
+    """Copies only to a target that is the pinned one."""
+
+    def __init__(self, copying: Any, pin: Pin) -> None:
+        self._copying, self._pin = copying, pin
+
+    def copy(self, wanted: Wanted) -> Outcome:
+        """As the one that it stands for."""
+        try:
+            self._pin.check()
+        except StaleTarget:
+            return LATE
+        except Unbrought as unbrought:
+            return of_error(unbrought)
+        outcome: Outcome = self._copying.copy(wanted)
+        return outcome
+
+
+def note_pin(link: Link, lease: Lease, pin: Pin) -> str:
+    """What a round has found: "" unless nothing may be written there any more. Raises Fenced."""
+    if pin.stale:
+        with lease.transaction():
+            if (held := ledger.hold(link.pk)) is not None:
+                freezing.make_stale(held, pin.stale, clock.now())
+        return f"stale: {pin.stale}"
+    if pin.seen and link.pinned_at is None:
+        with lease.transaction():
+            if (held := ledger.hold(link.pk)) is not None:
+                freezing.refresh(held, clock.now())
+    return ""
+
+
+def pin(link: Link, lease: Lease) -> str:
+    """A target that was not the pinned one may be by now, one that has no pin gets it; gives why nothing may be written
+    there, "" for as far as is known it may. Raises Fenced."""
+    try:
+        found = pin_of(link, replication_jobs.place_of(link.region, link.uri))
+        _check(link, found)
+    except StaleTarget:
+        return note_pin(link, lease, found)
+    except (Unbrought, LakeMirrorError):  # its round, and whoever looks at its health, tell why
+        return f"stale: {link.stale_message}" if link.stale_since else ""
+    with lease.transaction():
+        if (held := ledger.hold(link.pk)) is not None:
+            freezing.refresh(held, clock.now())
+    link.stale_since, link.pinned_at = None, clock.now()
+    return ""
+
+
+def _check(link: Link, found: Pin) -> None:
+    """The pin of a link that is gone, in the way of one that never wrote there, is replaced: who created the rule said
+    that the place is its own."""
+    try:
+        found.check()
+    except StaleTarget:
+        others = Link.objects.filter(identity=found.of_another).exists()
+        if link.pinned_at is not None or not found.of_another or others:
+            raise
+        found.write()
+
+
+def may_delete(link: Link, lease: Lease, source: PlaceReader) -> bool:
+    """Whether this round may delete what was let through. Raises Fenced."""
+    if not link.rule.markers or link.frozen_since is not None or link.rule.error:
+        return False
+    if not OpenObject.objects.filter(link=link.pk).due(clock.now()).deletes().exists():
+        return False
+    note_created(link.rule_id, lease, source)
+    if not Link.objects.filter(pk=link.pk, frozen_since=None).exists():
+        return False
+    return agrees(link)
+
+
+def note_created(rule_id: int, lease: Lease, source: Any) -> None:
+    """Whether the source's bucket is the one that it was, where its store tells. Raises Fenced."""
+    created = source.created()
+    if created:
+        with lease.transaction():
+            freezing.note_created(rule_id, created, clock.now())
+
+
+def agrees(link: Link) -> bool:
+    """Whether the state place has what the database says, and nothing newer: else the database is a restored one, or
+    what is the link's own is lost, and a look through all has to come first."""
+    folder, rows = folder_of(link), list(manifests.files_of(link.pk))
+    try:
+        names = replication_jobs.state_of(link.region, link.uri).names(folder)
+    except LakeMirrorError:
+        return False
+    writing = {row.writing for row in rows}
+    names = [name for name in names if name not in writing]
+    if all(is_believed(row, folder, names) for row in rows):
+        return True
+    duties.wake_scan(link.rule_id)
+    return False

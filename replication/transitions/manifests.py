@@ -1,0 +1,102 @@
+"""What of a target is a link's own: the row that names the file of each stretch, and what came since it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from django.db.models import Max, Min, QuerySet
+
+from core.replicating.deletes import Own
+from db.chunks import chunks
+from replication.models import Arrived, Link, Shard, ShardManifest
+
+MOST_ARRIVED = 1_000_000
+"""So many rows a link has at most. What arrives beyond that counts as somebody else's until a look sees it equal."""
+ROWS_AT_ONCE = 400
+
+
+class Since(NamedTuple):
+    """Rows of what came since a manifest was written, up to one of them."""
+
+    link_id: int
+    top: int
+
+
+def note_arrived(link_id: int, own: Sequence[tuple[bytes, int, str]]) -> None:
+    """These (key, size, ETag at the target) are the link's own from now on. Inside of a transaction that holds it."""
+    if not own:
+        return
+    span = Arrived.objects.filter(link=link_id).aggregate(first=Min("pk"), last=Max("pk"))
+    if span["first"] is not None and span["last"] - span["first"] >= MOST_ARRIVED:
+        return
+    rows = [Arrived(link_id=link_id, key=key, size=size, etag=etag) for key, size, etag in own]
+    Arrived.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+
+
+def disown(link_id: int, keys: Collection[bytes]) -> None:
+    """Whatever lies at these keys from now on is not the link's, until it copies something there or sees it equal.
+    However many rows there are. Inside of a transaction that holds the link."""
+    rows = [Arrived(link_id=link_id, key=key, size=0, etag="") for key in keys]
+    Arrived.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+
+
+def since(link_id: int) -> Since:
+    """All that came until now."""
+    return Since(link_id, Arrived.objects.filter(link=link_id).aggregate(top=Max("pk"))["top"] or 0)
+
+
+def came(until: Since, low: bytes, high: bytes | None) -> dict[str, Own | None]:
+    """What came of a stretch, by key; None: it is not the link's any more."""
+    rows = _rows(until, low, high).order_by("pk").values_list("key", "size", "etag")
+    return {
+        (name := bytes(key).decode()): Own(name, size, etag) if etag else None for key, size, etag in rows.iterator()
+    }
+
+
+def disowned(link_id: int, keys: Sequence[bytes]) -> set[bytes]:
+    """Those of the keys of which the last word is that they are not the link's."""
+    last: dict[bytes, str] = {}
+    for some in chunks(list(keys), ROWS_AT_ONCE):
+        rows = Arrived.objects.filter(link=link_id, key__in=some).order_by("pk").values_list("key", "etag")
+        last |= {bytes(key): etag for key, etag in rows}
+    return {key for key, etag in last.items() if not etag}
+
+
+def _rows(until: Since, low: bytes, high: bytes | None) -> QuerySet[Arrived]:
+    rows = Arrived.objects.filter(link=until.link_id, pk__lte=until.top, key__gt=low)
+    return rows if high is None else rows.filter(key__lte=high)
+
+
+def row_of(link_id: int, shard: Shard) -> ShardManifest:
+    """Which file lists a stretch; one that is not stored where there is none."""
+    row = ShardManifest.objects.filter(link=link_id, shard=shard.pk).first()
+    return row or ShardManifest(link_id=link_id, shard_id=shard.pk)
+
+
+def wrote(row: ShardManifest, taken: Since, low: bytes, high: bytes | None) -> None:
+    """A file is written: the row names it, and what it has of what came since is not kept twice. Inside of a
+    transaction that holds the link; one that is gone has no files any more."""
+    if not Link.objects.filter(pk=row.link_id).exists() or not Shard.objects.filter(pk=row.shard_id).exists():
+        return
+    row.save()
+    _rows(taken, low, high).delete()
+
+
+def is_named(link_id: int, file: str) -> bool:
+    """Whether a stretch of the link still has this file."""
+    return ShardManifest.objects.filter(link=link_id, file=file).exists()
+
+
+def cut(shard: Shard, rest: Shard) -> None:
+    """The rest of a stretch that is cut off has the file of the whole, until it has its own. Inside of the transaction
+    that cuts."""
+    rows = ShardManifest.objects.filter(shard=shard.pk).exclude(file="")
+    ShardManifest.objects.bulk_create(
+        [ShardManifest(link_id=row.link_id, shard=rest, file=row.file) for row in rows], batch_size=ROWS_AT_ONCE
+    )
+
+
+def files_of(link_id: int) -> Iterator[ShardManifest]:
+    """All rows of a link that name a file."""
+    yield from ShardManifest.objects.filter(link=link_id).exclude(file="").iterator()
