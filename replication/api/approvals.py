@@ -159,7 +159,7 @@ class LinkConfirmTarget(APIView):
         fs:OperateReplicationRule on the rule."""
         permitted(request, OPERATE, rule)
         approvals.confirm_target(actor=request.user, name=rule, number=number)
-        return rule_answer(find_rule(rule))
+        return rule_answer(request, find_rule(rule))
 
 
 class LinkConfirmSource(APIView):
@@ -173,4 +173,4 @@ class LinkConfirmSource(APIView):
         fs:ApproveReplicationDeletes on the rule."""
         permitted(request, APPROVE, rule)
         approvals.confirm_source(actor=request.user, name=rule, number=number)
-        return rule_answer(find_rule(rule))
+        return rule_answer(request, find_rule(rule))

@@ -81,7 +81,8 @@ def confirm_target(*, actor: Any, name: str, number: int) -> Link:
         if held is None:
             raise NotFound(f"the rule '{name}' has been deleted")
         freezing.refresh(held, clock.now())
-        _look_anew(link, right, actor, {"confirmed": "target"})
+        _look_anew(link)
+        _audit(actor, right, link, {"confirmed": "target"})
     link.refresh_from_db()
     return link
 
@@ -98,16 +99,16 @@ def confirm_source(*, actor: Any, name: str, number: int) -> Link:
         if link.frozen_since is None:
             raise Conflict(f"the source needs no confirmation for link {number}: it is as it was")
         freezing.thaw(link)
-        _look_anew(link, right, actor, {"confirmed": "source", "was": link.frozen_message})
+        _look_anew(link)
+        _audit(actor, right, link, {"confirmed": "source", "was": link.frozen_message})
     link.refresh_from_db()
     return link
 
 
-def _look_anew(link: Link, right: Any, actor: Any, after: dict[str, Any]) -> None:
+def _look_anew(link: Link) -> None:
     Rule.objects.filter(pk=link.rule_id).update(scan_wanted=True)
     duties.wake_scan(link.rule_id)
     duties.wake_links([link.pk])
-    _audit(actor, right, link, after)
 
 
 def _audit(actor: Any, right: Any, link: Link, after: dict[str, Any], reason: str = "") -> None:

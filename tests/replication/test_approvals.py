@@ -89,18 +89,18 @@ def test_a_source_is_confirmed_by_who_may_approve(w: World, api: Api, olga: Clie
 
 
 def test_bounds_and_following_are_settings(w: World, api: Api) -> None:
-    copied(w, "a", "b", markers=False)
+    copied(w, "a", "b", "c", markers=False)
     for body, field in (({"delete_percent": 101}, "delete_percent"), ({"delete_most": -1}, "delete_most")):
         status, answer = api.call("PATCH", RULE, body)
         assert status == 400 and field in str(answer)
     go(w, "a")
     assert api.call("PATCH", RULE, {"markers": True, "delete_percent": 100})[1]["markers"] is True
     follow(w)
-    assert set(w.there()) == {"a", "b"}, "it went before deletions were followed"
+    assert set(w.there()) == {"a", "b", "c"}, "it went before deletions were followed"
     go(w, "b")
     look(w)
-    assert w.names() == []
+    assert w.names() == ["b"]
     assert api.call("PATCH", RULE, {"markers": False})[0] == 200
     w.later(3600)
     w.work()
-    assert set(w.there()) == {"a", "b"}
+    assert set(w.there()) == {"a", "b", "c"} and w.names() == []
