@@ -189,7 +189,7 @@ class Mover:
         try:
             with telling(Side.DESTINATION):
                 if compared:
-                    answer = self._writer.write_compared(uri, digest, data, original.headers)
+                    answer = self._writer.write_compared(uri, digest, data, {**original.headers, **original.when})
                 else:
                     answer = self._writer.write("PUT", uri, original.for_body(digest), data)
         except Unbrought:
@@ -302,7 +302,7 @@ class Mover:
                 for number, sent, digest in every:
                     parts[number] = sent
                     compared |= {number} if sent.etag == digest else set()
-                self._uploads.complete(uri, upload_id, parts)
+                self._uploads.complete(uri, upload_id, parts, original.when)
         return Sent(self._found(uri), layout, parts, compared)
 
     @contextmanager
@@ -396,5 +396,5 @@ class Mover:
             with self._going_on(uri, upload_id):
                 parts |= dict(zip(lacking, self._parts.map(copy, lacking), strict=True))
                 self._original(source, original.info.etag)  # some stores copy parts of whatever is there
-                self._uploads.complete(uri, upload_id, parts)
+                self._uploads.complete(uri, upload_id, parts, original.when)
         return self._found(uri)

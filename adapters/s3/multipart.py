@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from adapters.s3.store import split_uri
+from adapters.s3.store import NO_HEADERS, split_uri
 from adapters.s3.writes import COPY_SECONDS, Writer, all_of, copy_source, parsed, plain_tag, text_of
 from core.errors import LakeMirrorError, NotFound, RemoteFailure
 from core.types import ObjectInfo
@@ -141,15 +141,18 @@ class Uploads:
             raise RemoteFailure(f"{self._writer.store.where} did not copy a part of {source}")
         return Part(stop - start, part_etag.strip('"'))
 
-    def complete(self, uri: str, upload_id: str, parts: Mapping[int, Part]) -> None:
-        """Makes the object of its parts. NotFound: there is no such upload, or no more."""
+    def complete(
+        self, uri: str, upload_id: str, parts: Mapping[int, Part], when: Mapping[str, str] = NO_HEADERS
+    ) -> None:
+        """Makes the object of its parts, `when` the condition of these headers holds, if the store looks: else
+        Conflict. NotFound: there is no such upload, or no more."""
         items = "".join(
             f"<Part><PartNumber>{number}</PartNumber><ETag>&quot;{escape(parts[number].etag)}&quot;</ETag></Part>"
             for number in sorted(parts)
         )
         body = f"<CompleteMultipartUpload>{items}</CompleteMultipartUpload>".encode()
         query = {"uploadId": upload_id}
-        answer = self._writer.write("POST", uri, body=body, query=query, read_seconds=COPY_SECONDS)
+        answer = self._writer.write("POST", uri, when, body, query, COPY_SECONDS)
         # Ceph's gateway leaves the ETag empty.
         if (root := parsed(answer.data)) is None or plain_tag(root) != "CompleteMultipartUploadResult":
             raise RemoteFailure(f"{self._writer.store.where} did not put {uri} together")

@@ -15,6 +15,8 @@ from core.bringing import Overwritten, Side, Unbrought
 from core.errors import LakeMirrorError, RemoteFailure
 from core.mirroring.object_check import is_md5
 from core.proof_of_parts import PROOF_HEADER
+from core.replicating.stamps import STAMP_HEADER
+from core.travelling.describing import TAGGING
 from core.types import ObjectInfo
 
 _KEPT = ("content-type", "cache-control", "content-disposition", "content-encoding", "content-language", "expires")
@@ -25,26 +27,37 @@ EMPTY_MD5 = md5_header(md5(b"", usedforsecurity=False).hexdigest())
 @dataclass(frozen=True, slots=True)
 class Original:
     """The source's object: what HEAD says, and the headers that its copy gets. `more`: those of them that a store that
-    copies within itself does not take along by itself; `told`: all that the source's store said."""
+    copies within itself does not take along by itself; `told`: all that the source's store said; `when`: headers that
+    say under which condition it is written whole; `stamped`: the copy's metadata is not the source's."""
 
     info: ObjectInfo
     headers: Mapping[str, str]
     more: Mapping[str, str] = field(default_factory=dict)
     told: Mapping[str, str] = field(default_factory=dict)
+    when: Mapping[str, str] = field(default_factory=dict)
+    stamped: bool = False
 
     def packed(self, more: Mapping[str, str], apart: Mapping[str, str] = NO_HEADERS) -> Original:
         """With more headers for its copy; those `apart` are for copies whose bytes pass here alone."""
         return replace(self, headers={**self.headers, **more, **apart}, more=more)
 
+    def with_stamp(self, stamp: str, when: Mapping[str, str]) -> Original:
+        """With a stamp in its copy's metadata, which is written `when` the condition of these headers holds."""
+        return replace(self, headers={**self.headers, STAMP_HEADER: stamp}, when=when, stamped=True)
+
     @property
     def for_copy(self) -> dict[str, str]:
         """The headers for a copy within a store, which has an empty body."""
         more = {**self.more, "content-md5": EMPTY_MD5} if self.more else {}
-        return {**more, "x-amz-metadata-directive": "COPY"}
+        if not self.stamped:
+            return {**more, "x-amz-metadata-directive": "COPY"}
+        kept = {name: value for name, value in self.headers.items() if name != TAGGING}  # it takes tags along
+        return {**kept, **more, "x-amz-metadata-directive": "REPLACE"}
 
     def for_body(self, digest: str) -> Mapping[str, str]:
         """The headers for a body with this MD5: S3 takes no lock without it."""
-        return {**self.headers, "content-md5": md5_header(digest)} if self.more else self.headers
+        whole = {**self.headers, **self.when}
+        return {**whole, "content-md5": md5_header(digest)} if self.more else whole
 
 
 Pack = Callable[[Original], Original]
@@ -68,7 +81,8 @@ def original_of(source: str, answer: urllib3.BaseHTTPResponse, etag: str = "") -
     """Raises Unbrought where it has to have an ETag and has another one."""
     told = {name.lower(): as_sent(value) for name, value in answer.headers.items()}
     kept = {name: value for name, value in told.items() if name in _KEPT or name.startswith(_META)}
-    kept.pop(PROOF_HEADER, None)  # of another place
+    for name in (PROOF_HEADER, STAMP_HEADER):  # of another place
+        kept.pop(name, None)
     original = Original(stored(split_uri(source)[1], told), kept, told=told)
     if etag and original.info.etag != etag:
         raise Unbrought(Side.SOURCE, Overwritten(f"{source} was overwritten: its ETag is {original.info.etag}"))
@@ -77,7 +91,7 @@ def original_of(source: str, answer: urllib3.BaseHTTPResponse, etag: str = "") -
 
 def only_new(original: Original) -> Original:
     """The same, to be written only where nothing is, by a store that looks: Conflict where there is something."""
-    return replace(original, headers={**original.headers, "if-none-match": "*"})
+    return replace(original, when={"if-none-match": "*"})
 
 
 def md5_of(data: bytes) -> str:

@@ -28,6 +28,13 @@ class OpenKind(StrEnum):
     DELETE = "delete"
 
 
+class Prevails(StrEnum):
+    """Which of two objects of one key stays where they differ: the source's, or the newer one."""
+
+    SOURCE = "source"
+    NEWEST = "newest"
+
+
 class OpenStatus(StrEnum):
     """How an object stands that is not at the target as it is at the source. Failed: tried again once a day, when it
     changes or when somebody asks. Skipped: it can't be copied, or deleted, as it is now, for a reason of the object's

@@ -103,16 +103,27 @@ def doubts(source: Chain, there: Chain, *, exact: bool) -> list[Version]:
 
 
 def plan(
-    key: str, source: Chain, there: Chain, *, exact: bool, but: Collection[str] = (), markers: bool = True
+    key: str,
+    source: Chain,
+    there: Chain,
+    *,
+    exact: bool,
+    but: Collection[str] = (),
+    markers: bool = True,
+    newest: bool = False,
 ) -> Plan:
     """What a target has to be given. `but`: ids of versions that can't be copied, or that nobody wants; `markers`:
-    whether markers are copied. Who does some of the steps and plans anew goes on where he was."""
+    whether markers are copied; `newest`: an exact target may have newer versions of its own, which stay the latest.
+    Who does some of the steps and plans anew goes on where he was."""
     wanted = [version for version in source if version.id not in but and (markers or not version.marker)]
     if not wanted:
         return Plan()
     latest = wanted[-1] if wanted[-1] == source[-1] else None
     if _keeps_one(key, there):
-        return _of_one(wanted, there[0], latest, exact=exact)
+        older = newest and latest is not None and latest.modified <= there[0].modified
+        return Plan() if older else _of_one(wanted, there[0], latest, exact=exact)
+    if newest:
+        return _merged(wanted, there)
     if exact and all(is_exact_id(version.id) for version in source):
         return _exact(wanted, there, latest)
     return Plan([Step(version) for version in _plain(wanted, there, latest)])
@@ -188,6 +199,16 @@ def _exact(wanted: Chain, there: Chain, latest: Version | None) -> Plan:
     if lacking or conflicts or latest is None or there[-1].id == latest.id or _is_shown(latest, there[-1]):
         return Plan(lacking, conflicts)
     return Plan([Step(latest)])
+
+
+def _merged(wanted: Chain, there: Chain) -> Plan:
+    """Each version lies where its time puts it: what lacks, whatever else is there. Without an id that the target takes
+    it would be a new version of both sides, for ever."""
+    found = {version.id: version for version in there}
+    conflicts = [version for version in wanted if version.id in found and not _is_kept(version, found[version.id])]
+    conflicts += [version for version in wanted if not is_exact_id(version.id)]
+    lacking = [step for step in _dated(wanted) if step.version.id not in found and is_exact_id(step.version.id)]
+    return Plan(lacking, conflicts)
 
 
 def _is_kept(source: Version, there: Version) -> bool:

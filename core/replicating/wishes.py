@@ -11,7 +11,7 @@ from core.errors import Invalid
 from core.exporting.destinations import check_place
 from core.installations.places import inside
 from core.replicating.deletes import DELETE_MOST, DELETE_PERCENT, MOST_MOST
-from core.replicating.states import Versions
+from core.replicating.states import Prevails, Versions
 from core.travelling.describing import Metadata, Terms, check_metadata, check_storage_class, check_tags
 
 MOST_TARGETS = 8
@@ -52,7 +52,8 @@ class RuleWish:
     targets may hold objects already, and those that differ from the source's may be replaced. `versions`: `latest` or
     `all`, versions and delete markers too. `tags`: all of which an object has to have; `metadata`: a name of Metadata;
     "": all, unless all versions are copied, of which content travels. `markers`: deletions are followed; more than
-    `delete_percent` of what a link has, or than `delete_most`, at once wait for approval."""
+    `delete_percent` of what a link has, or than `delete_most`, at once wait for approval. `conflict`: whose object
+    stays where source and target differ, a name of Prevails."""
 
     name: str
     region: str
@@ -67,10 +68,16 @@ class RuleWish:
     delete_percent: int = DELETE_PERCENT
     delete_most: int = DELETE_MOST
     versions: str = Versions.LATEST.value
+    conflict: str = Prevails.SOURCE.value
     tags: Mapping[str, str] = field(default_factory=dict)
     metadata: str = ""
     storage_class: str = ""
     sweep_heads_per_second: int = 0
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether the newer of two objects stays, so that other rules may lead back."""
+        return self.conflict == Prevails.NEWEST.value
 
     @property
     def all_versions(self) -> bool:
@@ -107,6 +114,16 @@ def check_versions(versions: str) -> None:
         raise Invalid(f"'{versions[:20]}' is not what can be copied of a key", field="versions", hint=hint)
 
 
+def check_conflict(conflict: str, heads: int) -> None:
+    """Raises Invalid for what is neither `source` nor `newest`, and for a sweep with the latter."""
+    if conflict not in set(Prevails):
+        hint = "source: what differs at a target is replaced; newest: the newer object stays, on either side"
+        raise Invalid(f"'{conflict[:20]}' does not say whose object stays", field="conflict", hint=hint)
+    if conflict == Prevails.NEWEST and heads:
+        text = "with conflict=newest no change of metadata is copied: nobody can tell which side's is newer"
+        raise Invalid(text, field="sweep_heads_per_second", hint="Set it to 0, or leave it out")
+
+
 def check_kinds(existing: bool, new: bool) -> None:
     """Raises Invalid for a rule that would copy nothing."""
     if not existing and not new:
@@ -123,8 +140,11 @@ def check_deletes(percent: int, most: int) -> None:
         raise Invalid(f"must be from 0 to {MOST_MOST:,}", field="delete_most", hint=hint)
 
 
-def check_followed(versions: str, markers: bool) -> None:
-    """Raises Invalid for two ways of deleting at once."""
+def check_followed(versions: str, markers: bool, conflict: str) -> None:
+    """Raises Invalid for two ways of deleting at once, and for deletions where rules lead both ways."""
+    if markers and conflict == Prevails.NEWEST:
+        text = "with conflict=newest deletions are not followed: nobody can tell them from what has not come yet"
+        raise Invalid(text, field="markers", hint="Leave it out; between MinIO servers versions=all follows them")
     if markers and versions == Versions.ALL.value:
         hint = "Leave it out: delete markers are copied with all versions"
         raise Invalid("a rule that copies all versions has no use for it", field="markers", hint=hint)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from core.exporting.deadline import Deadline, Rate
 from core.mirroring.content_proof import UPLOAD_MARKS
 from core.proof_of_parts import PURPOSE
+from core.replicating import stamps
 from deployment import config
 from deployment.wiring import clients, region_settings
 
@@ -155,6 +156,11 @@ def pin_mark() -> str:
 def proof_key() -> str:
     """What signs proofs of parts."""
     return config.current().derived_key(PURPOSE)
+
+
+def stamp_key() -> str:
+    """What signs where copies came from."""
+    return config.current().derived_key(stamps.PURPOSE)
 
 
 def is_one_store(region: str, other: str) -> bool:

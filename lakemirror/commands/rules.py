@@ -166,6 +166,11 @@ def failures(talk: Talk, rule: str, link: int, code: str | None, prefix: str | N
     help="all: copy every version and delete marker, in order. It can't be changed later.",
 )
 @click.option(
+    "--conflict",
+    type=click.Choice(["source", "newest"]),
+    help="newest: the later of two objects stays, so that rules may lead both ways. It can't be changed later.",
+)
+@click.option(
     "--overwrite/--no-overwrite", default=None, help="Targets need not be empty: replace there what differs, or refuse."
 )
 @click.option(

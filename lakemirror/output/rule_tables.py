@@ -93,7 +93,8 @@ def approval(one: dict[str, Any]) -> RenderableType:
 def _kinds(rule: dict[str, Any]) -> str:
     kinds = (("existing objects", rule["existing"]), ("new objects", rule["new"]))
     versions = ", all versions and delete markers" if rule["versions"] == "all" else ""
-    return " and ".join(words for words, wanted in kinds if wanted) + versions
+    newest = ", where the target has nothing newer" if rule["conflict"] == "newest" else ""
+    return " and ".join(words for words, wanted in kinds if wanted) + versions + newest
 
 
 def _travels(rule: dict[str, Any]) -> str:

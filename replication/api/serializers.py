@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from core.replicating.deletes import DELETE_MOST, DELETE_PERCENT, MOST_MOST
 from core.replicating.explain import STATES
-from core.replicating.states import Health, OpenStatus, Versions
+from core.replicating.states import Health, OpenStatus, Prevails, Versions
 from core.replicating.wishes import (
     BOUNDS,
     LONGEST_SCAN,
@@ -115,6 +115,12 @@ class RuleCreation(RuleSettings):
         required=False,
         help_text="all: every version and delete marker, in order; it can't be changed; latest unless told",
     )
+    conflict = serializers.ChoiceField(
+        [one.value for one in Prevails],
+        required=False,
+        help_text="whose object stays where source and target differ; newest: the one that was written later, so that "
+        "other such rules may lead back; it can't be changed; source unless told",
+    )
     overwrite = TrueOrFalse(
         required=False,
         help_text="targets need not be empty: what differs from the source there may be replaced; false unless told",
@@ -141,6 +147,7 @@ class RuleCreation(RuleSettings):
             markers=given.get("markers", False),
             delete_percent=given.get("delete_percent", DELETE_PERCENT),
             delete_most=given.get("delete_most", DELETE_MOST),
+            conflict=given.get("conflict", Prevails.SOURCE.value),
         )
 
 
@@ -243,6 +250,7 @@ class RuleAnswer(StandingAnswer):
     existing = serializers.BooleanField()
     new = serializers.BooleanField()
     versions = serializers.ChoiceField([one.value for one in Versions])
+    conflict = serializers.ChoiceField([one.value for one in Prevails])
     scan_every = serializers.IntegerField()
     labels = Labels()
     tags = serializers.DictField(child=serializers.CharField())
@@ -293,6 +301,7 @@ def rule_json(reading: RuleReading) -> dict[str, Any]:
         "existing": rule.existing,
         "new": rule.new,
         "versions": rule.versions,
+        "conflict": rule.conflict,
         "scan_every": rule.scan_every,
         "labels": rule.labels,
         "tags": rule.tags,

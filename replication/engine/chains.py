@@ -17,10 +17,17 @@ class KnowsCopies(Protocol):
 
 
 class Terms(NamedTuple):
-    """How chains are compared for a link: `exact` as its target is; `markers`: whether they are copied."""
+    """How chains are compared for a link: `exact` as its target is; `markers`: whether they are copied; `newest`: the
+    target may have newer versions of its own."""
 
     exact: bool
     markers: bool = True
+    newest: bool = False
+
+    def plan(self, key: str, source: Chain, there: Chain, but: Collection[str] = ()) -> Plan:
+        """What the target lacks of a key; `but` of these versions."""
+        given = {"exact": self.exact, "markers": self.markers, "newest": self.newest}
+        return plan(key, source, there, but=but, **given)
 
 
 class Compared(NamedTuple):
@@ -34,14 +41,14 @@ def compared(
     place: KnowsCopies, key: str, source: Chain, there: Chain, terms: Terms, but: Collection[str] = ()
 ) -> Compared:
     """What a target lacks of a key; `but` of these versions. Raises what the target answers to HEAD."""
-    made = plan(key, source, there, exact=terms.exact, but=but, markers=terms.markers)
+    made = terms.plan(key, source, there, but)
     if not made.lacks or not (doubted := doubts(source, there, exact=terms.exact)):
         return Compared(made, there)
     names = {version.id: place.copy_of(key, version.id) for version in doubted}
     if not any(names.values()):
         return Compared(made, there)
     there = [version._replace(of=names.get(version.id, version.of)) for version in there]
-    return Compared(plan(key, source, there, exact=terms.exact, but=but, markers=terms.markers), there)
+    return Compared(terms.plan(key, source, there, but), there)
 
 
 def unwanted(rule: Rule, chain: Chain) -> set[str]:

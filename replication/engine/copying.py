@@ -71,7 +71,8 @@ class Wanted(NamedTuple):
 
 
 @contextmanager
-def _asking(side: Side) -> Iterator[None]:
+def asking(side: Side) -> Iterator[None]:
+    """Errors of a place are told with the side that it is on: Unbrought."""
     try:
         yield
     except LakeMirrorError as error:
@@ -144,7 +145,7 @@ class Copying:
         """The source has it no more. The answer to HEAD does not say whether the bucket is there: once, that is asked.
         Raises Unbrought."""
         if not self._source_answers:
-            with _asking(Side.SOURCE):
+            with asking(Side.SOURCE):
                 self._source.answers()
             self._source_answers = True
         return Outcome(Kind.GONE)
@@ -155,7 +156,7 @@ class Copying:
             return self._send_again(wanted)
         if wanted.absent and (outcome := self._new(wanted)) is not None:
             return outcome
-        with _asking(Side.DESTINATION):
+        with asking(Side.DESTINATION):
             there = self._target.head(wanted.key)
         found = there.info if there is not None else None
         if self._asks_first or not (wanted.etag and wanted.size >= 0):
@@ -167,7 +168,7 @@ class Copying:
         return self._bring(wanted)
 
     def _as_it_is_now(self, key: str, there: Head | None) -> Outcome:
-        with _asking(Side.SOURCE):
+        with asking(Side.SOURCE):
             seen = self._source.head(key)
         if seen is None:
             return replace(self._gone(), there=there.info.etag if there is not None else "")
@@ -176,16 +177,25 @@ class Copying:
             return Outcome(Kind.GONE)
         if self._carrying is not None and not self._carrying.wants(key):
             return Outcome(Kind.GONE)
-        found, at = (None, None) if there is None else (there.info, there.modified)
-        later = is_later(at, seen.modified)
-        if by_heads(own, found, self._target.uri(key), self._proof_key, later=later) is Alike.EQUAL:
+        if self._is_equal(key, seen, there):
+            found = there.info if there is not None else None
             done: Outcome | None = Outcome(Kind.DONE, size=own.size, etag=own.etag, there=_proven(own, found))
             if self._describes and self._carrying is not None and there is not None:
                 self._pinned()
                 done = self._carrying.carry(key, seen, there)
             if done is not None:
                 return replace(done, there=_proven(own, found))
-        return self._bring(Wanted(key, own.size, own.etag))
+        return self._replace(key, seen, there)
+
+    def _is_equal(self, key: str, seen: Head, there: Head | None) -> bool:
+        """Whether the target has the source's object."""
+        found, at = (None, None) if there is None else (there.info, there.modified)
+        later = is_later(at, seen.modified)
+        return by_heads(seen.info, found, self._target.uri(key), self._proof_key, later=later) is Alike.EQUAL
+
+    def _replace(self, key: str, seen: Head, there: Head | None) -> Outcome:
+        """Have the source's object at the target, which has another one there, or none."""
+        return self._bring(Wanted(key, seen.info.size, seen.info.etag))
 
     def _send_again(self, wanted: Wanted) -> Outcome:
         """Whatever the target has, and be it the same."""
@@ -210,13 +220,15 @@ class Copying:
                 self._conditional = False  # as a store answers that knows no such condition
             return None
 
-    def _bring(self, wanted: Wanted, *, new: bool = False) -> Outcome:
+    def _bring(self, wanted: Wanted, *, new: bool = False, pack: Pack | None = None) -> Outcome:
+        """`pack`: what the object is sent with beside what is carried."""
         more: dict[str, Any] = {"new": True} if new else {}
         if self._carrying is None:
-            return self._sent(wanted, more)
+            return self._sent(wanted, more if pack is None else {**more, "pack": pack})
         parcel = self._carrying.parcel(wanted.key)
+        both: Pack = parcel if pack is None else lambda original: pack(parcel(original))
         try:
-            outcome = self._sent(wanted, {**more, "pack": parcel})
+            outcome = self._sent(wanted, {**more, "pack": both})
         except Unbrought as unbrought:
             raise parcel.refused(unbrought) from unbrought
         return replace(parcel.arrived(outcome), there=outcome.there) if outcome.kind is Kind.DONE else outcome
@@ -228,7 +240,7 @@ class Copying:
         done = Outcome(Kind.DONE, size=brought.size, etag=wanted.etag, sent=True, there=brought.etag)
         if brought.etag == wanted.etag and brought.size == wanted.size:
             return done
-        with _asking(Side.SOURCE):
+        with asking(Side.SOURCE):
             seen = self._source.head(wanted.key)
         if seen is None:
             return replace(self._gone(), sent=True, there=brought.etag)

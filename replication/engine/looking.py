@@ -162,7 +162,7 @@ class Looker:
 
     def _described_otherwise(self, link_id: int, named: Named, there: Any) -> bool:
         """Whether a target's object has other headers, tags or another lock. Raises what its store answers."""
-        if named.own is None or not self._terms.all:
+        if named.own is None or not self._terms.all or self.rule.both_ways:
             return False
         return bool(differing(named.own, self._describers[link_id], named.item.key, there, clock.now()))
 

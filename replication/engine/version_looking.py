@@ -12,7 +12,7 @@ from core.errors import LakeMirrorError, Throttled, Unreachable
 from core.replicating.eligible import is_copied
 from core.replicating.merging import Read
 from core.replicating.version_merging import Keyed, windows
-from core.replicating.versions import Chain, doubts, fingerprint, plan
+from core.replicating.versions import Chain, doubts, fingerprint
 from deployment.wiring import replication_jobs
 from replication.engine.chains import Terms, compared, unwanted
 from replication.engine.looking import THREADS, Lacks, Looker
@@ -27,7 +27,7 @@ def looker_of(rule: Rule, links: Sequence[Link]) -> Looker:
 
 def terms_of(link: Link) -> Terms:
     """How chains are compared for a link."""
-    return Terms(exact=bool(link.exact))
+    return Terms(exact=bool(link.exact), newest=link.rule.both_ways)
 
 
 class VersionLooker(Looker):
@@ -56,7 +56,7 @@ class VersionLooker(Looker):
         clear, doubted = list[Lack](), list[tuple[Keyed, Chain]]()
         for item in items:
             own, but = there.get(item.key, ()), unwanted(self.rule, item.chain)
-            made = plan(item.key, item.chain, own, exact=terms.exact, but=but, markers=terms.markers)
+            made = terms.plan(item.key, item.chain, own, but)
             if made.lacks and doubts(item.chain, own, exact=terms.exact):
                 doubted.append((item, own))
             elif made.lacks:

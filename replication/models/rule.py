@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import models
 
 from core.replicating.eligible import in_time
-from core.replicating.states import Health, Versions
+from core.replicating.states import Health, Prevails, Versions
 from core.travelling.describing import Metadata, Terms
 from db.fields import ExactTextField
 from db.labels import Labelled
@@ -35,6 +35,13 @@ class Rule(Pausable, Labelled):
         default=Versions.LATEST.value,
         db_default=Versions.LATEST.value,
         help_text="the latest object of each key, or all versions and delete markers; it never changes",
+    )
+    conflict = models.CharField(
+        max_length=8,
+        choices=[(one.value, one.value) for one in Prevails],
+        default=Prevails.SOURCE.value,
+        db_default=Prevails.SOURCE.value,
+        help_text="whose object stays where source and target differ; it never changes",
     )
     tags = models.JSONField(default=dict, db_default={}, help_text="all of which an object has to have; {}: any object")
     metadata = models.CharField(
@@ -99,6 +106,11 @@ class Rule(Pausable, Labelled):
     def audit_name(self) -> str:
         """The subject of events about it."""
         return f"replication/{self.name}"
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether the newer of two objects stays, so that other rules may lead back."""
+        return self.conflict == Prevails.NEWEST.value
 
     @property
     def all_versions(self) -> bool:

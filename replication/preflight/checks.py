@@ -145,7 +145,7 @@ def _check_one(actor: Any, plan: _Plan, targets: list[Target]) -> None:
         places.check_beside(actor, plan.rule, targets[-1])
     else:
         places.check_apart_from_itself(plan.source, targets)
-        places.check_apart(actor, plan.source, targets[-1:])
+        places.check_apart(actor, plan.source, targets[-1:], both_ways=plan.wish.both_ways)
     places.check_apart_from_repositories(actor, targets[-1:])
 
 

@@ -46,7 +46,7 @@ def pass_resync(*, actor: Any, name: str, number: int, asked: Asked) -> Pass:
         link = ledger.hold(find_link(rule, number).pk)
         if link is None:
             raise NotFound(f"the rule '{name}' has been deleted")
-        _check_versions(rule.all_versions, asked)
+        _check_fits(rule, asked)
         made.rule, made.link, made.region = rule, link, rule.region
         going = Pass.objects.filter(link=link.pk, kind=PassKind.RESYNC.value, ended_at=None).first()
         if going is not None:
@@ -64,7 +64,7 @@ def pass_dry_run(*, actor: Any, name: str, number: int | None, asked: Asked) -> 
     with transaction.atomic():
         rule = Rule.objects.held(name)
         link = None if number is None else find_link(rule, number)
-        _check_versions(rule.all_versions, asked)
+        _check_fits(rule, asked)
         made.rule, made.link, made.region = rule, link, rule.region
         going = Pass.objects.filter(rule=rule.pk, kind=PassKind.DRY_RUN.value, ended_at=None).first()
         if going is not None:
@@ -146,10 +146,13 @@ def _new(kind: PassKind, actor: Any, asked: Asked) -> Pass:
     )
 
 
-def _check_versions(all_versions: bool, asked: Asked) -> None:
-    """Raises Invalid for what makes no sense where chains of versions are compared."""
+def _check_fits(rule: Rule, asked: Asked) -> None:
+    """Raises Invalid for what makes no sense where chains of versions are compared, or where the newer object stays."""
+    if rule.both_ways and asked.what == What.ALL:
+        text = "a rule with conflict=newest never sends again what is equal"
+        raise Invalid(text, field="what", hint="Leave it out: what lacks, or is older at the target, is copied")
     for field, given in (("older_than", asked.older_than is not None), ("what", asked.what == What.ALL)):
-        if given and all_versions:
+        if given and rule.all_versions:
             text = f"a rule that copies all versions has no pass by {field}"
             raise Invalid(text, field=field, hint="Leave it out: what lacks of each key's versions is copied")
 

@@ -7,7 +7,7 @@ one, as long as nothing leads back to where it came from.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from core.access.rule_rights import rule_arn
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
@@ -21,6 +21,7 @@ from mirrors.models import Mirror, Repository
 from mirrors.services.placement import repositories_of
 from rbac import services as rbac
 from replication.models import Link, Rule
+from replication.services.ways_back import Target, check_no_way_back, place_of_link
 
 APP = "replication"
 _APART = "Choose a place of its own for the target"
@@ -29,14 +30,6 @@ _SEE_REPOSITORIES = ("fs:ListRepositories", "*")
 _SEE_EXPORTS = ("fs:ReadBranch", "*")
 _SEE_RULES = ("fs:ListReplicationRules", "*")
 HIDDEN = "a place that you may not see"
-
-
-class Target(NamedTuple):
-    """A place by the field that names it."""
-
-    field: str
-    region: str
-    place: Place
 
 
 def targets_of(wish: RuleWish) -> list[Target]:
@@ -74,9 +67,14 @@ def check_apart_from_itself(source: Place, targets: Sequence[Target]) -> None:
                 raise Invalid(told, field=target.field, hint=_APART)
 
 
-def check_apart(actor: Any, source: Place, targets: Sequence[Target], itself: Rule | None = None) -> None:
+def check_apart(
+    actor: Any, source: Place, targets: Sequence[Target], itself: Rule | None = None, *, both_ways: bool = False
+) -> None:
     """By all that is stored: raises Invalid where a target overlaps a mirror's place, a repository's namespace or an
-    export's, Conflict where it overlaps another rule's target, or where rules would lead back to the source."""
+    export's, Conflict where it overlaps another rule's target, or where rules would lead back to the source.
+
+    `both_ways`: the rule lets the newer object stay. Such rules may share a target, and lead back to the very source.
+    """
     taken = [*_of_mirrors(), *_of_others(), *_of_state()]
     for target in targets:
         for place, whose, right in taken:
@@ -86,11 +84,12 @@ def check_apart(actor: Any, source: Place, targets: Sequence[Target], itself: Ru
     links = list(_links(itself))
     for target in targets:
         for link in links:
-            if target.place.overlaps(place_of_link(link)):
+            shared = both_ways and link.rule.both_ways and target.place == place_of_link(link)
+            if target.place.overlaps(place_of_link(link)) and not shared:
                 right = ("fs:ReadReplicationRule", rule_arn(link.rule.name))
                 told = _told(actor, target.place, place_of_link(link), whose_link(link), right)
                 raise Conflict(told, field=target.field, hint=_APART)
-    _check_no_way_back(actor, source, targets, links)
+    check_no_way_back(actor, source, targets, links, both_ways=both_ways)
 
 
 def check_beside(actor: Any, rule: Rule, target: Target) -> None:
@@ -105,7 +104,7 @@ def check_beside(actor: Any, rule: Rule, target: Target) -> None:
         if target.place.overlaps(place):
             told = told_overlap(target.place.uri, place.uri, f"another target of this rule, {place}")
             raise Invalid(told, field=target.field, hint=_APART)
-    check_apart(actor, source, [target], itself=rule)
+    check_apart(actor, source, [target], itself=rule, both_ways=rule.both_ways)
 
 
 def source_place(rule: Rule) -> Place:
@@ -150,36 +149,9 @@ def _links(itself: Rule | None) -> Iterator[Link]:
     yield from rows.exclude(rule=itself.pk) if itself is not None and itself.pk else rows
 
 
-def place_of_link(link: Link) -> Place:
-    """Where a link writes."""
-    return region_settings.place(link.region, link.uri)
-
-
 def whose_link(link: Link) -> str:
     """In words whose place that is."""
     return f"where the rule '{link.rule.name}' copies to"
-
-
-def _check_no_way_back(actor: Any, source: Place, targets: Sequence[Target], links: Sequence[Link]) -> None:
-    """Raises Conflict where what a target gets would come back to the source by other rules: two that differ would
-    overwrite each other for ever."""
-    for target in targets:
-        ahead, known = [target.place], set[int]()
-        while ahead:
-            here = ahead.pop()
-            for link in links:
-                rule = link.rule
-                if link.pk in known or not here.overlaps(region_settings.place(rule.region, rule.uri)):
-                    continue
-                known.add(link.pk)
-                reached = place_of_link(link)
-                if reached.overlaps(source):
-                    named = rbac.allowed(actor, "fs:ReadReplicationRule", rule_arn(rule.name))
-                    by = f"the rule '{rule.name}'" if named else "a rule that you may not see"
-                    text = f"what is copied to {target.place} comes back to {source.uri} by {by}"
-                    hint = "Copy in one direction only: two rules that lead back overwrite each other"
-                    raise Conflict(text, field=target.field, hint=hint)
-                ahead.append(reached)
 
 
 # --- what others have to tell -----------------------------------------------------------------------------------------

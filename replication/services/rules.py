@@ -83,7 +83,7 @@ def rule_create(*, actor: Any, wish: RuleWish, failed_checks: Sequence[str] = ()
     with transaction.atomic():
         hold_places()
         check_unused(checked.name)
-        places.check_apart(actor, source, targets)
+        places.check_apart(actor, source, targets, both_ways=checked.both_ways)
         rule = _store(checked, exact)
         after = _recorded(rule) | ({"failed_checks": list(failed_checks)} if failed_checks else {})
         after |= {"overwrite": True} if checked.overwrite else {}
@@ -100,11 +100,12 @@ def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
     wishes.check_name(wish.name)
     wishes.check_kinds(wish.existing, wish.new)
     wishes.check_versions(wish.versions)
+    wishes.check_conflict(wish.conflict, wish.sweep_heads_per_second)
     wishes.check_scan_every(wish.scan_every)
     wishes.check_travelling({name: getattr(wish, name) for name in TRAVELLING})
     wishes.check_together(wish.terms, wish.sweep_heads_per_second, all_versions=wish.all_versions)
     wishes.check_deletes(wish.delete_percent, wish.delete_most)
-    wishes.check_followed(wish.versions, wish.markers)
+    wishes.check_followed(wish.versions, wish.markers, wish.conflict)
     labels.check(wish.labels)
     source, targets = wishes.checked_places(wish.uri, [target.uri for target in wish.targets])
     for number, target in enumerate(wish.targets):
@@ -113,7 +114,7 @@ def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
     check_unused(checked.name)
     read_from, written_to = places.source_of(checked), places.targets_of(checked)
     places.check_apart_from_itself(read_from, written_to)
-    places.check_apart(actor, read_from, written_to)
+    places.check_apart(actor, read_from, written_to, both_ways=checked.both_ways)
     return checked
 
 
@@ -135,12 +136,16 @@ def check_unused(name: str) -> None:
 
 def exactness(wish: RuleWish, targets: Sequence[places.Target]) -> list[bool | None]:
     """Of each target whether it takes versions under their ids; None where only the latest are copied. Raises Conflict
-    for one that has versions already, unless the wish allows that."""
+    for one that has versions already, unless the wish allows that, and for one that does not take them where versions
+    of both sides are to be one history."""
     if not wish.all_versions:
         return [None] * len(targets)
     if not wish.overwrite:
         versioning.check_no_versions(targets)
-    return [versioning.exactness_of(target).exact for target in targets]
+    exact = [versioning.exactness_of(target) for target in targets]
+    if wish.both_ways:
+        versioning.check_all_exact(targets, exact)
+    return [tried.exact for tried in exact]
 
 
 def _store(wish: RuleWish, exact: Sequence[bool | None]) -> Rule:
@@ -152,6 +157,7 @@ def _store(wish: RuleWish, exact: Sequence[bool | None]) -> Rule:
         existing=wish.existing,
         new=wish.new,
         versions=wish.versions,
+        conflict=wish.conflict,
         scan_every=wish.scan_every,
         labels=dict(wish.labels),
         **{name: getattr(wish, name) for name in TRAVELLING} | {"metadata": wish.terms.metadata.value},
@@ -195,7 +201,8 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
         wishes.check_kinds(rule.existing, rule.new)
         wishes.check_together(rule.terms, rule.sweep_heads_per_second, all_versions=rule.all_versions)
         wishes.check_deletes(rule.delete_percent, rule.delete_most)
-        wishes.check_followed(rule.versions, rule.markers)
+        wishes.check_followed(rule.versions, rule.markers, rule.conflict)
+        wishes.check_conflict(rule.conflict, rule.sweep_heads_per_second)
         rule.save(update_fields=[*after, "changed_at"])
         if "metadata" in after:  # all of it is swept anew
             Rule.objects.filter(pk=rule.pk).update(swept_to=None, swept_at=None)

@@ -69,7 +69,8 @@ def link_add(
         versioning.check_versioned(source, rule.region, [target])
     if not overwrite:
         places.check_empty([target])
-    whole = RuleWish(rule.name, rule.region, rule.uri, [checked], versions=rule.versions, overwrite=overwrite)
+    whole = RuleWish(rule.name, rule.region, rule.uri, [checked], versions=rule.versions, conflict=rule.conflict)
+    whole = replace(whole, overwrite=overwrite)
     [exact] = exactness(whole, [target])
     with transaction.atomic():
         hold_places()

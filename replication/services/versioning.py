@@ -18,6 +18,7 @@ log = logging.getLogger("lakemirror.replication")
 
 PROBE_SECONDS = 6.0
 _ENABLE = "Enable versioning of the bucket, or copy the latest objects alone: versions: latest"
+_LATEST = "With conflict=newest all versions go between MinIO servers only: copy the latest objects alone"
 _EMPTY = "Choose a place that is empty, old versions included, or allow that: overwrite of the API, --overwrite"
 
 
@@ -45,6 +46,15 @@ def check_no_versions(targets: Sequence[Target]) -> None:
         if page.position is not None or any(not is_own(key) for key, _ in page.entries):
             text = f"{target.place.uri} has versions already, on top of which others would come"
             raise Conflict(text, field=target.field, hint=_EMPTY)
+
+
+def check_all_exact(targets: Sequence[Target], tried: Sequence[Exactness]) -> None:
+    """Raises Conflict for a target that does not take versions under their ids: what comes back to where it was written
+    would be a new version there."""
+    for target, exactness in zip(targets, tried, strict=True):
+        if not exactness.exact:
+            text = f"versions would get ids of their own at {target.place.uri}: {exactness.why}"
+            raise Conflict(text, field=target.field, hint=_LATEST)
 
 
 def exactness_of(target: Target) -> Exactness:

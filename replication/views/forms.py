@@ -11,7 +11,7 @@ from core import labels
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.rpo import in_words
 from core.replicating.deletes import DELETE_MOST, DELETE_PERCENT, MOST_MOST
-from core.replicating.states import Versions
+from core.replicating.states import Prevails, Versions
 from core.replicating.wishes import MOST_SWEEP_HEADS, MOST_TARGETS, SCAN_EVERY, RuleWish, TargetWish
 from core.travelling.describing import Metadata, check_tags
 from deployment import config
@@ -184,8 +184,15 @@ class RuleForm(SettingsForm):
         required=False,
         help_text="All of them need buckets with versioning on both sides. It can't be changed later.",
     )
+    conflict = forms.ChoiceField(
+        label="Where both sides have an object",
+        choices=[(Prevails.SOURCE.value, "The source's replaces it"), (Prevails.NEWEST.value, "The newer one stays")],
+        required=False,
+        help_text="Rules that lead both ways, or in a ring, need the newer one to stay, in all of them. It can't be "
+        "changed later.",
+    )
 
-    field_order = ("name", "region", "uri", "versions", *PLAIN, "labels", "tags")
+    field_order = ("name", "region", "uri", "versions", "conflict", *PLAIN, "labels", "tags")
 
     def __init__(self, *args: Any, number: int = 1, **more: Any) -> None:
         self.number = number
@@ -245,6 +252,7 @@ class RuleForm(SettingsForm):
             existing=bool(self["existing"].value()),
             new=bool(self["new"].value()),
             versions=values["versions"] or Versions.LATEST.value,
+            conflict=values["conflict"] or Prevails.SOURCE.value,
             scan_every=_number(every, SCAN_EVERY),
             tags=tags_in(values["tags"]),
             metadata=values["metadata"],
@@ -273,6 +281,7 @@ class RuleForm(SettingsForm):
             uri=given["uri"],
             targets=_targets(given, self.number),
             versions=given["versions"] or Versions.LATEST.value,
+            conflict=given["conflict"] or Prevails.SOURCE.value,
             **self.changes,
         )
 

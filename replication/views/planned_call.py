@@ -21,6 +21,7 @@ def api_call(request: HttpRequest, wish: RuleWish) -> str:
         "targets": [{"region": target.region, "uri": target.uri} for target in wish.targets],
     }
     body |= {"versions": wish.versions} if wish.all_versions else {}
+    body |= {"conflict": wish.conflict} if wish.both_ways else {}
     body |= {} if wish.existing else {"existing": False}
     body |= {} if wish.new else {"new": False}
     body |= {"markers": True} if wish.markers else {}
@@ -45,6 +46,7 @@ def create_command(request: HttpRequest, wish: RuleWish) -> str:
     for target in wish.targets:
         words += ["--target", target.region, target.uri]
     words += ["--versions", wish.versions] if wish.all_versions else []
+    words += ["--conflict", wish.conflict] if wish.both_ways else []
     words += [] if wish.existing else ["--no-existing"]
     words += [] if wish.new else ["--no-new"]
     words += ["--markers"] if wish.markers else []

@@ -53,7 +53,7 @@ class MemoryS3(FastObjectStore):
         self.before: Callable[[str, str, str], None] = lambda method, bucket, key: None
         self.after: Callable[[str, str, str], None] = lambda method, bucket, key: None
         self.conditional = True
-        """Whether it heeds If-None-Match on PUT; else it overlooks it."""
+        """Whether it heeds If-None-Match and If-Match on PUT; else it overlooks them."""
         self.given_up: list[GivenUp] = []
         self._described: dict[tuple[int, str], tuple[bytes, Mapping[str, str]]] = {}
         self.asked: Counter[str] = Counter()
@@ -107,13 +107,15 @@ class MemoryS3(FastObjectStore):
 
     _head = _get
 
-    def _expect(self, data: bytes, match: str | None) -> None:
-        if match and match.strip('"') != etag(data):
+    def _expect(self, data: bytes | None, match: str | None) -> None:
+        if match and (data is None or match.strip('"') != etag(data)):
             raise Conflict("412 PreconditionFailed")
 
     def _put(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Answer:
         if given.get("if-none-match") == "*" and key in bucket and self.conditional:
             raise Conflict("412 PreconditionFailed")
+        if "if-match" in given and self.conditional:
+            self._expect(bucket.get(key), given["if-match"])
         self._write(bucket, key, body, given)
         return Answer(b"", {"etag": f'"{etag(body)}"'})
 

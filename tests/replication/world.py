@@ -71,6 +71,10 @@ class Store(BesideBytes):
     def _own(self, answer: Any, data: bytes) -> dict[str, str]:
         return {**(answer.headers or {}), "etag": f'"{self.etag_of(data)}"', **self.told}
 
+    def _expect(self, data: bytes | None, match: str | None) -> None:
+        if match and (data is None or match.strip('"') != self.etag_of(data)):
+            raise Conflict("412 PreconditionFailed")
+
     def _put(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:
         return Answer(b"", self._own(super()._put(bucket, key, given, body), body))
 
@@ -99,7 +103,7 @@ class Store(BesideBytes):
 
     def _get(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:
         answer = super()._get(bucket, key, given, body)
-        return Answer(answer.data, {**(answer.headers or {}), **self.beside(self._name(bucket), key)})
+        return Answer(answer.data, {**self._own(answer, bucket[key]), **self.beside(self._name(bucket), key)})
 
     def _copy(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:
         """With what a copy takes along by itself."""

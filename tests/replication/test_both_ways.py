@@ -1,0 +1,262 @@
+"""Rules that lead both ways, in a ring, in a mesh: the newest object comes to be everywhere, and nothing goes round."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from core.errors import Conflict, Invalid
+from core.replicating.stamps import STAMP_HEADER
+from core.replicating.wishes import RuleWish, TargetWish
+from db import clock
+from rbac.models import User
+from replication.models import Rule
+from replication.services.rules import rule_create
+from tests.replication.world import AWAY, FAR, HOME, World, silent
+
+pytestmark = pytest.mark.django_db
+
+ENDS = {HOME: "src", AWAY: "out", FAR: "two"}
+PAIR = [(HOME, AWAY), (AWAY, HOME)]
+RING = [(HOME, AWAY), (AWAY, FAR), (FAR, HOME)]
+MESH = [(one, other) for one in ENDS for other in ENDS if one != other]
+
+
+class Ends:
+    """Buckets of several regions, and the rules between them."""
+
+    def __init__(self, w: World, ways: Sequence[tuple[str, str]], **more: object) -> None:
+        self.w, self.regions = w, sorted({one for way in ways for one in way})
+        for source in self.regions:
+            targets = [(to, f"s3://{ENDS[to]}") for of, to in ways if of == source]
+            w.rule(*targets, name=source, region=source, uri=f"s3://{ENDS[source]}", conflict="newest", **more)
+
+    def put(self, region: str, key: str, data: str) -> None:
+        """Somebody writes there, now."""
+        bucket = ENDS[region]
+        self.w.stores[region].buckets[bucket][key] = data.encode()
+        self.w.stores[region].modified[bucket, key] = clock.now()
+
+    def there(self, region: str) -> dict[str, str]:
+        return {key: data.decode() for key, data in self.w.there(region, ENDS[region]).items()}
+
+    @property
+    def written(self) -> int:
+        """How often anything was copied anywhere."""
+        return sum(len(self.w.stores[region].written) for region in self.regions)
+
+    def settle(self) -> None:
+        """Enough rounds for anything to have come round."""
+        for _ in range(4):
+            self.w.later(400)
+            self.w.work(1)
+
+    def check_alike(self) -> dict[str, str]:
+        """All have the same; and if all is compared once more nothing is written. Gives what they have."""
+        self.settle()
+        first = self.there(self.regions[0])
+        for region in self.regions:
+            assert self.there(region) == first
+        written = self.written
+        self.settle()
+        assert self.written == written
+        self.w.check_counts()
+        return first
+
+
+def test_what_either_side_writes_comes_to_the_other_once(w: World) -> None:
+    ends = Ends(w, PAIR)
+    for number in range(5):
+        ends.put(HOME, f"home-{number}", "h")
+        ends.put(AWAY, f"away-{number}", "a")
+    assert len(ends.check_alike()) == 10
+    assert ends.written == 10
+    assert STAMP_HEADER in w.away.described("out", "home-1")
+    assert STAMP_HEADER not in w.home.described("src", "home-1")
+
+
+def test_the_later_of_two_stays(w: World) -> None:
+    ends = Ends(w, PAIR)
+    ends.put(HOME, "a", "earlier")
+    ends.put(AWAY, "b", "earlier")
+    w.later(2)
+    ends.put(AWAY, "a", "later")
+    ends.put(HOME, "b", "later")
+    assert ends.check_alike() == {"a": "later", "b": "later"}
+    assert ends.written == 2
+
+
+def test_of_one_second_the_region_that_comes_first(w: World) -> None:
+    """eu-west-1."""
+    ends = Ends(w, PAIR)
+    ends.put(HOME, "a", "home")
+    ends.put(AWAY, "a", "away")
+    w.stores[HOME].modified["src", "a"] = w.stores[AWAY].modified["out", "a"]
+    assert ends.check_alike() == {"a": "away"}
+
+
+def test_what_is_changed_again_and_again_goes_on_from_where_it_is(w: World) -> None:
+    ends = Ends(w, PAIR)
+    for number in range(6):
+        ends.put((HOME, AWAY)[number % 2], "a", f"{number}")
+        ends.settle()
+    assert ends.check_alike() == {"a": "5"}
+    assert ends.written == 6
+
+
+def test_a_copy_that_came_late_is_as_old_as_what_it_is_of(w: World) -> None:
+    """The source writes again before the copy of what it had is there: by the times of stores the copy is younger."""
+    ends = Ends(w, PAIR)
+    ends.put(HOME, "a", "first")
+    w.scan()
+    fresh = lambda method, bucket, key: ends.put(HOME, "a", "second") if method == "PUT" else None  # noqa: E731
+    w.away.before = fresh
+    w.copy()
+    w.away.before = lambda *_: None
+    w.away.modified["out", "a"] = clock.now()
+    assert ends.check_alike() == {"a": "second"}
+
+
+@pytest.mark.parametrize("conditional", [True, False], ids=["conditions", "none"])
+def test_who_writes_while_a_copy_is_on_its_way(w: World, conditional: bool) -> None:
+    """A store that looks at conditions keeps what came in between; without, it is lost there, and says so to nobody."""
+    ends = Ends(w, PAIR)
+    ends.put(HOME, "a", "first")
+    ends.settle()
+    w.later(5)
+    ends.put(HOME, "a", "second")
+    w.away.conditional = conditional
+    w.later(400)
+    w.scan()
+
+    def write(method: str, bucket: str, key: str) -> None:
+        if method == "PUT":
+            w.away.before = lambda *_: None
+            w.later(5)
+            ends.put(AWAY, "a", "third")
+
+    w.away.before = write
+    w.copy()
+    assert ends.check_alike() == {"a": "third" if conditional else "second"}
+
+
+@pytest.mark.parametrize("ways", [RING, MESH], ids=["ring", "mesh"])
+def test_each_object_comes_to_each_place_once(w: World, ways: Sequence[tuple[str, str]]) -> None:
+    ends = Ends(w, ways)
+    for region in ENDS:
+        ends.put(region, f"of-{region}", "x")
+    assert len(ends.check_alike()) == 3
+    assert ends.written == 6
+
+
+def test_a_place_that_is_down_for_a_while(w: World) -> None:
+    ends = Ends(w, RING)
+    w.far.before = silent()
+    ends.put(HOME, "a", "1")
+    ends.settle()
+    ends.put(AWAY, "a", "2")
+    ends.settle()
+    w.far.before = lambda *_: None
+    assert ends.check_alike() == {"a": "2"}
+
+
+def test_equal_content_under_other_etags_is_known_by_its_stamp(w: World) -> None:
+    """KMS: whatever was written later would else count as a copy."""
+    ends = Ends(w, PAIR)
+    for store in (w.home, w.away):
+        store.told = {"x-amz-server-side-encryption": "aws:kms"}
+    w.away.etag_of = lambda data: f"kms-{hash(data):x}"
+    ends.put(HOME, "a", "one")
+    assert ends.check_alike() == {"a": "one"}
+    ends.put(HOME, "a", "two")
+    assert ends.check_alike() == {"a": "two"}
+    w.later(5)
+    ends.put(AWAY, "a", "new")
+    assert ends.check_alike() == {"a": "new"}
+    assert ends.written == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_lives(w: World, seed: int) -> None:
+    """Puts everywhere, at any step of a copy, by stores that break down: in the end all have what was written last."""
+    chance = random.Random(seed)
+    ends = Ends(w, chance.choice([PAIR, RING, MESH]))
+    last: dict[str, tuple[object, str, str]] = {}
+    keys, number = ["a", "b/c", "d"], 0
+
+    def put() -> None:
+        nonlocal number
+        number += 1
+        region, key = chance.choice(ends.regions), chance.choice(keys)
+        ends.put(region, key, f"{number}")
+        at = w.stores[region].modified[ENDS[region], key].replace(microsecond=0)
+        best = last.get(key)
+        if best is None or at > best[0] or (at == best[0] and region <= best[1]):
+            last[key] = at, region, f"{number}"
+
+    def meddle(method: str, bucket: str, key: str) -> None:
+        if method in ("PUT", "COPY") and chance.random() < 0.2:
+            put()
+
+    for region in ends.regions:
+        w.stores[region].before = meddle
+    for _ in range(25):
+        step = chance.choice(["put", "put", "scan", "copy", "later", "later", "down", "up"])
+        if step == "put":
+            put()
+        elif step == "scan":
+            w.scan()
+        elif step == "copy":
+            w.copy()
+        elif step == "later":
+            w.later(chance.choice([1, 10, 400]))
+        else:
+            w.stores[chance.choice(ends.regions)].before = silent() if step == "down" else meddle
+    for region in ends.regions:
+        w.stores[region].before = lambda *_: None
+    w.later(4000)
+    assert ends.check_alike() == {key: content for key, (_, _, content) in last.items()}
+
+
+# --- which rules may be -----------------------------------------------------------------------------------------------
+
+
+def wish(name: str, source: tuple[str, str], *targets: tuple[str, str], conflict: str = "newest") -> RuleWish:
+    return RuleWish(name, *source, [TargetWish(*one) for one in targets], conflict=conflict, overwrite=True)
+
+
+A, B, C = (HOME, "s3://src/raw"), (AWAY, "s3://out/raw"), (FAR, "s3://two/raw")
+
+
+def test_rules_lead_both_ways_where_the_newer_one_stays(w: World, owner: User) -> None:
+    rule_create(actor=owner, wish=wish("there", A, B, C))
+    rule_create(actor=owner, wish=wish("back", B, A, C))
+    rule_create(actor=owner, wish=wish("mesh", C, A, B))
+    assert Rule.objects.filter(conflict="newest").count() == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (wish("there", A, B, conflict="source"), wish("back", B, A)),
+        (wish("there", A, B), wish("back", B, A, conflict="source")),
+        (wish("there", A, B), wish("back", (AWAY, "s3://out/raw/deeper"), A)),
+        (wish("there", A, B), wish("back", B, (HOME, "s3://src/raw/deeper"))),
+        (wish("there", A, B, conflict="source"), wish("other", C, B)),
+    ],
+    ids=["one does not", "nor the other", "from within", "to within", "a target that is another's"],
+)
+def test_rules_that_would_go_round_are_refused(w: World, owner: User, first: RuleWish, second: RuleWish) -> None:
+    rule_create(actor=owner, wish=first)
+    with pytest.raises(Conflict):
+        rule_create(actor=owner, wish=second)
+
+
+@pytest.mark.parametrize(("field", "given"), [("conflict", "oldest"), ("sweep_heads_per_second", 5), ("markers", True)])
+def test_what_can_not_be(w: World, owner: User, field: str, given: object) -> None:
+    with pytest.raises(Invalid) as refused:
+        rule_create(actor=owner, wish=replace(wish("there", A, B), **{field: given}))
+    assert refused.value.field == field

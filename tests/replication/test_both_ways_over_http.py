@@ -1,0 +1,106 @@
+"""Rules that lead both ways between buckets of a real MinIO: the latest objects, and all versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from core.replicating.stamps import STAMP_HEADER
+from db import clock
+from replication.models import Link, Rule
+from tests.mirrors.harness import Deployment
+from tests.replication.test_versions_over_http import Server, minio, real_minio  # noqa: F401
+from tests.replication.world import AWAY, HOME, World
+
+pytestmark = [pytest.mark.django_db, real_minio]
+
+
+class Pair(World):
+    """Two buckets, and rules between them both ways."""
+
+    def __init__(self, lm: Deployment, server: Server) -> None:
+        super().__init__(lm)
+        self.s3: Any = server.s3
+        self.one, self.two = server.bucket(), server.bucket()
+
+    def begin(self, versions: str) -> None:
+        for source, name, other, to in ((HOME, self.one, AWAY, self.two), (AWAY, self.two, HOME, self.one)):
+            more = {
+                "conflict": "newest",
+                "versions": versions,
+                "metadata": "all" if versions == "latest" else "content",
+            }
+            self.rule((other, f"s3://{to}"), name=source, region=source, uri=f"s3://{name}", **more)
+        if versions == "all":
+            Link.objects.update(exact=True, exact_at=clock.now())
+
+    def settle(self) -> None:
+        for _ in range(3):
+            Rule.objects.update(scan_wanted=True)
+            self.work(1)
+
+    def chains(self, bucket: str) -> list[tuple[str, str, bool]]:
+        """All versions and markers of a bucket: key, id, whether it is the latest."""
+        page = self.s3.list_object_versions(Bucket=bucket)
+        every = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+        own = [one for one in every if not one["Key"].startswith("_lakemirror")]
+        return sorted((one["Key"], one["VersionId"], one["IsLatest"]) for one in own)
+
+    def latest(self, bucket: str) -> dict[str, bytes]:
+        listed = self.s3.list_objects_v2(Bucket=bucket).get("Contents", [])
+        keys = [one["Key"] for one in listed if not one["Key"].startswith("_lakemirror")]
+        return {key: self.s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
+
+
+@pytest.fixture
+def pair(lm: Deployment, minio: Server) -> Iterator[Pair]:  # noqa: F811
+    def store(region: str, workers: int = 0) -> Any:
+        return minio.store
+
+    with (
+        mock.patch("deployment.wiring.replication_jobs._store", store),
+        mock.patch("deployment.wiring.clients.quick_bulk_objects", store),
+        mock.patch("deployment.wiring.replication_jobs.is_one_store", lambda one, other: False),
+    ):
+        yield Pair(lm, minio)
+
+
+def test_versions_of_both_sides_are_one_history(pair: Pair) -> None:
+    pair.s3.put_object(Bucket=pair.one, Key="a", Body=b"1")
+    pair.s3.put_object(Bucket=pair.two, Key="a", Body=b"2")
+    pair.s3.put_object(Bucket=pair.two, Key="b", Body=b"b")
+    pair.begin("all")
+    pair.settle()
+    assert pair.latest(pair.one) == pair.latest(pair.two) == {"a": b"2", "b": b"b"}
+    pair.s3.delete_object(Bucket=pair.one, Key="b")
+    pair.s3.delete_object(Bucket=pair.two, Key="b")
+    pair.s3.put_object(Bucket=pair.one, Key="a", Body=b"3")
+    pair.settle()
+    assert pair.latest(pair.one) == pair.latest(pair.two) == {"a": b"3"}
+    first = pair.chains(pair.one)
+    assert pair.chains(pair.two) == first
+    assert len([key for key, _, _ in first if key == "b"]) == 3
+    pair.settle()
+    assert pair.chains(pair.one) == pair.chains(pair.two) == first
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["through the worker", "by the store"])
+def test_the_latest_objects_of_both_sides(pair: Pair, within: bool) -> None:
+    with mock.patch("deployment.wiring.replication_jobs.is_one_store", lambda one, other: within):
+        pair.s3.put_object(Bucket=pair.one, Key="a", Body=b"1", ContentType="text/x", Tagging="t=1")
+        pair.s3.put_object(Bucket=pair.two, Key="large", Body=b"x" * (9 << 20))
+        pair.begin("latest")
+        pair.settle()
+        copied = pair.s3.head_object(Bucket=pair.two, Key="a")
+        assert copied["ContentType"] == "text/x"
+        assert STAMP_HEADER.removeprefix("x-amz-meta-") in copied["Metadata"]
+        assert pair.s3.get_object_tagging(Bucket=pair.two, Key="a")["TagSet"] == [{"Key": "t", "Value": "1"}]
+        pair.s3.put_object(Bucket=pair.two, Key="a", Body=b"2")
+        pair.settle()
+        assert pair.latest(pair.one) == pair.latest(pair.two) == {"a": b"2", "large": b"x" * (9 << 20)}
+        first = pair.chains(pair.one), pair.chains(pair.two)
+        pair.settle()
+        assert (pair.chains(pair.one), pair.chains(pair.two)) == first
