@@ -22,6 +22,7 @@ from lakemirror.commands import (
     sweeps,
     verify_export,
 )
+from lakemirror.commands.replication import deletes as rule_deletes
 from lakemirror.commands.replication import passes
 
 EXIT_STATUS = """\b
@@ -115,8 +116,8 @@ RULE_COMMANDS = (
     passes.estimate,
     passes.passes,
     passes.show_pass,
-    rules.approve,
-    rules.confirm,
+    rule_deletes.approve,
+    rule_deletes.confirm,
     rules.delete,
 )
 

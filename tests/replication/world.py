@@ -25,6 +25,7 @@ from db import clock
 from deployment.wiring.replication_jobs import quick_place_of
 from jobs import duties
 from jobs.models import Duty
+from replication.engine.deletes.pins import pin_name
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties as rule_duties
 from replication.transitions import ledger, shards
@@ -189,7 +190,7 @@ class World:
         if store is not None and bucket in store.buckets:
             link.identity, link.pinned_at = f"{link.pk:032x}", clock.now()
             link.save()
-            key = f"{prefix}/_lakemirror/target.json".lstrip("/")
+            key = f"{prefix}/_lakemirror/{pin_name(link)}".lstrip("/")
             store.buckets[bucket][key] = json.dumps({"link": link.identity}).encode()
 
     def link(self, number: int = 1, name: str = "r") -> Link:

@@ -33,6 +33,7 @@ class Pin:
     def __init__(self, link: Link, target: PlaceReader, place: StatePlace) -> None:
         self._identity, self._pinned = link.identity, link.pinned_at is not None
         self._name = f"{link.rule.name}, link {link.number}"
+        self._file = pin_name(link)
         self._target, self._place = target, place
         self._lock = threading.Lock()
         self._seen = False
@@ -63,14 +64,14 @@ class Pin:
     def is_there(self) -> bool:
         """Whether the target has it, as far as it can be asked; writes nothing."""
         try:
-            return _told(self._place.read(PIN))[0] == self._identity
+            return _told(self._place.read(self._file))[0] == self._identity
         except LakeMirrorError:
             return False
 
     def _look(self) -> None:
-        uri = self._place.uri(PIN)
+        uri = self._place.uri(self._file)
         try:
-            found, whose, mark = _told(self._place.read(PIN))
+            found, whose, mark = _told(self._place.read(self._file))
         except NotFound:
             self._target.answers()  # else it is the bucket that is not there
             found, whose, mark = "", "", ""
@@ -87,7 +88,7 @@ class Pin:
         """Pin the target. Raises what its store answers."""
         told = {"link": self._identity, "name": self._name, "by": replication_jobs.pin_mark()}
         told["what"] = "LakeMirror copies to this place, and recognises it by this. Leave it here."
-        self._place.write(PIN, json.dumps(told, indent=2).encode())
+        self._place.write(self._file, json.dumps(told, indent=2).encode())
 
 
 def _told(data: bytes) -> tuple[str, str, str]:
@@ -97,6 +98,11 @@ def _told(data: bytes) -> tuple[str, str, str]:
         return str(told["link"]) or "?", str(told.get("name", "?"))[:200], str(told.get("by", ""))
     except (ValueError, KeyError, TypeError, AttributeError):
         return "?", "?", ""
+
+
+def pin_name(link: Link) -> str:
+    """The name of a link's pin. Several links of rules that lead both ways may share a target: each has its own."""
+    return f"target-{link.identity}.json" if link.rule.both_ways else PIN
 
 
 def pin_of(link: Link, target: PlaceReader) -> Pin:
