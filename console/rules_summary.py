@@ -4,6 +4,8 @@ to them. Whoever asks is only told of rules that the user may read."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
@@ -11,15 +13,65 @@ from django.urls import reverse
 
 from console.exports_summary import About, SourceRepository
 from core.access.rule_rights import rule_arn
+from core.mirroring.states import State
+from core.text.phrases import Phrase, count, say, sentence
 from jobs.models import Duty
 from rbac import services as rbac
 from replication.models import Link, Rule
 from replication.services.rules import OPERATE, READ
+from replication.status.rules import RuleReading, rule_readings, worst_first
 from replication.transitions.duties import LINK, SCAN
 
 KINDS = (SCAN, LINK)
 SUBJECT = "replication"
 """The beginning of what the audit calls rules and their links."""
+NOT_WELL = frozenset({State.UNKNOWN, State.RETRYING})
+"""Nobody has to do anything about such a rule alone, but nobody can say that it is well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How all rules are doing that the user may read: how many there are, how many need somebody, some of these, and
+    of how many others nobody can say that they are well."""
+
+    total: int = 0
+    needing: int = 0
+    unsettled: int = 0
+    some: Sequence[RuleReading] = ()
+    phrase: Phrase = say()
+
+    @property
+    def more(self) -> int:
+        """How many of those that need somebody are not named."""
+        return self.needing - len(self.some)
+
+
+def summary(user: Any, now: datetime, most: int) -> Summary:
+    """How they are doing, with the worst of those that need somebody, so many at most."""
+    rules = [rule for rule in Rule.objects.live().order_by("name") if may_read(user, rule.name)]
+    if not rules:
+        return Summary()
+    readings = rule_readings(rules, now)
+    needing = [reading for reading in worst_first(readings) if _needs(reading)]
+    unsettled = sum(_is_unsettled(reading) for reading in readings if not _needs(reading))
+    phrase = _phrase(len(rules), len(needing), unsettled)
+    return Summary(len(rules), len(needing), unsettled, needing[:most], phrase)
+
+
+def _needs(reading: RuleReading) -> bool:
+    return reading.needs_somebody or any(link.asked for link in reading.links)
+
+
+def _is_unsettled(reading: RuleReading) -> bool:
+    return reading.told.state in NOT_WELL or any(link.told.state in NOT_WELL for link in reading.links)
+
+
+def _phrase(total: int, needing: int, unsettled: int) -> Phrase:
+    rules = count(total, "replication rule")
+    need = f"{needing:,} of {rules} {'needs' if needing == 1 else 'need'} attention" if needing else rules
+    rest = count(unsettled, "is down or unknown", "are down or unknown") if unsettled else ""
+    rest = rest or ("" if needing else "nothing needs you")
+    return sentence("; ".join(filter(None, [need, rest])))
 
 
 def may_read(user: Any, name: str) -> bool:

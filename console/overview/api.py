@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from console import exports_summary
+from console import exports_summary, rules_summary
 from console.deployment_status import disagreements_seen_by, outages_seen_by, queues_seen_by, workers_seen_by
 from console.exports_summary import Summary
 from console.jobs.workers import WorkerReading
@@ -102,6 +102,23 @@ class ExportsAnswer(serializers.Serializer):
     needs_attention_total = serializers.IntegerField()
 
 
+class NeedingRuleAnswer(serializers.Serializer):
+    """A replication rule that needs somebody."""
+
+    name = serializers.CharField()
+    status = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class RulesAnswer(serializers.Serializer):
+    """How all replication rules are doing that the caller may read, and those that need somebody."""
+
+    total = serializers.IntegerField()
+    reason = serializers.CharField(allow_blank=True)
+    needs_attention = NeedingRuleAnswer(many=True)
+    needs_attention_total = serializers.IntegerField()
+
+
 class PairAnswer(serializers.Serializer):
     """The mirrors from one region in another: the worst lag among them, and whether one needs somebody."""
 
@@ -130,6 +147,7 @@ class OverviewAnswer(serializers.Serializer):
     needs_attention = NeedingAnswer(many=True)
     needs_attention_total = serializers.IntegerField()
     exports = ExportsAnswer()
+    rules = RulesAnswer()
     troubles = many_texts()
     matrix = PairAnswer(many=True)
     latest = HappeningAnswer(many=True)
@@ -152,7 +170,9 @@ class Overview(APIView):
         causes, silent = outages_seen_by(user, readings, now), troubles(queues)
         differing = disagreements_seen_by(user)
         urgent, exports = needing_by_themselves(readings, causes), exports_summary.summary(user, now, NEEDING)
-        told = tell(readings, causes, silent, differing, exports_need=exports.needing + exports.unsettled)
+        rules = rules_summary.summary(user, now, NEEDING)
+        others = exports.needing + exports.unsettled + rules.needing + rules.unsettled
+        told = tell(readings, causes, silent, differing, others_need=others)
         return Response(
             {
                 "as_of": rfc3339(min((reading.as_of for reading in readings), default=now)),
@@ -162,6 +182,7 @@ class Overview(APIView):
                 "needs_attention": [_needing_json(reading) for reading in urgent[:NEEDING]],
                 "needs_attention_total": len(urgent),
                 "exports": _exports_json(exports),
+                "rules": _rules_json(rules),
                 "troubles": [*silent, *differing],
                 "matrix": _matrix_json(readings),
                 "latest": [_happening_json(event) for event in latest(visible, now, user)],
@@ -191,6 +212,18 @@ def _workers_json(workers: Sequence[WorkerReading]) -> dict[str, Any]:
         "workers_alive": len(workers) - lost,
         "workers_lost": lost,
         "spark_reached": spark_reached(workers),
+    }
+
+
+def _rules_json(summary: rules_summary.Summary) -> dict[str, Any]:
+    return {
+        "total": summary.total,
+        "reason": str(summary.phrase),
+        "needs_attention": [
+            {"name": one.rule.name, "status": one.told.state.value, "reason": str(one.told.sentence)}
+            for one in summary.some
+        ],
+        "needs_attention_total": summary.needing,
     }
 
 

@@ -75,11 +75,11 @@ def tell(
     troubles: Sequence[str],
     differing: Sequence[str],
     *,
-    exports_need: int,
+    others_need: int,
 ) -> Phrase:
     """One sentence: how many are within their target, and what needs somebody. `troubles` are of queues, `differing` of
-    deployments; of exports that need somebody another sentence says how many. Mirrors that only wait for the end of an
-    outage are not counted once more."""
+    deployments; of exports and rules that need somebody other sentences say how many. Mirrors that only wait for the
+    end of an outage are not counted once more."""
     within = sum(is_within(reading) for reading in readings)
     well = f"{within:,} of {count(len(readings), 'mirror is within its', 'mirrors are within their')} target"
     others = [reading for reading in readings if not is_explained(reading, causes)]
@@ -100,7 +100,7 @@ def tell(
     words += [first] if first else []
     words += [count(len(troubles), "queue is late", "queues are late")] if troubles else []
     words += ["deployments differ"] if differing else []
-    words = words or ["no mirror needs you" if exports_need else "nothing needs you"]
+    words = words or ["no mirror needs you" if others_need else "nothing needs you"]
     words += [count(paused, "is paused", "are paused")] if paused else []
     return sentence(say(well), "; ", ", ".join(words))
 

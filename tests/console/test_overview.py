@@ -21,12 +21,14 @@ from mirrors.services import mirrors, settings
 from mirrors.services.validations import validation_ask
 from mirrors.transitions import duties
 from rbac.models import User
+from replication.models import Link
 from tests.exports.test_pages import an_export, failed
 from tests.mirroring.test_found_by_breaking import mirrored, uri_of
 from tests.mirrors.factories import Line, at_mirror, make_company, make_mirror, make_repository
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.mirrors.status.test_told_no_better import damage, page
 from tests.mirrors.views.test_pages import HTMX, text
+from tests.replication.factories import a_rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -223,3 +225,23 @@ def test_the_number_of_queries_stays(olga: Client, company: Any) -> None:
 def test_a_poll_gets_the_part_that_changes(olga: Client, company: Any) -> None:
     part = olga.get("/", headers=HTMX).content.decode()
     assert part.count('id="live"') == 1 and "<html" not in part and "None" not in part
+
+
+def test_a_rule_that_needs_somebody_is_told_of(olga: Client, company: Any) -> None:
+    Mirror.objects.exclude(name="models-eu").delete()
+    link = a_rule("logs").links.get()
+    denied = {"health_code": "DstPutObjectNotPermitted", "health_message": "access denied"}
+    Link.objects.filter(pk=link.pk).update(health="blocked", **denied)
+    said = text(olga.get("/"))
+    assert "no mirror needs you. 1 of 1 replication rule needs attention." in said
+    assert "Needs you" in said and "access denied" in said
+    found = olga.get("/service/replication/v1/overview").json()["rules"]
+    assert (found["needs_attention_total"], found["needs_attention"][0]["name"]) == (1, "logs")
+    Link.objects.filter(pk=link.pk).update(health="down")
+    assert "no mirror needs you. 1 replication rule; 1 is down or unknown." in text(olga.get("/"))
+
+
+def test_without_mirrors_rules_are_told_of_too(olga: Client) -> None:
+    Link.objects.filter(rule=a_rule("logs")).update(health="blocked", health_code="DstPutObjectNotPermitted")
+    said = text(olga.get("/"))
+    assert "1 of 1 replication rule needs attention. See the rules" in said and "No mirror yet" in said

@@ -41,7 +41,7 @@ def page() -> MirrorStatus:
 
 
 def overview() -> str:
-    return str(tell(brief_statuses(Mirror.objects.select_related("source")), [], [], [], exports_need=0))
+    return str(tell(brief_statuses(Mirror.objects.select_related("source")), [], [], [], others_need=0))
 
 
 def reader() -> User:
