@@ -58,11 +58,14 @@ class AlertKind(StrEnum):
     EXPORT_UNVERIFIED = "export-unverified"
     EXPORT_PAUSED_TOO_LONG = "export-paused-too-long"
     RULE_BLOCKED = "rule-blocked"
+    RULE_STALE = "rule-stale"
     RULE_DOWN = "rule-down"
     RULE_FAILED = "rule-failed"
     RULE_UNKNOWN = "rule-unknown"
     RULE_NOT_COMPARED = "rule-not-compared"
     RULE_PAUSED_TOO_LONG = "rule-paused-too-long"
+    RULE_DELETES_FROZEN = "rule-deletes-frozen"
+    RULE_DELETES_WAITING = "rule-deletes-waiting"
 
     @property
     def severity(self) -> Severity:
@@ -96,6 +99,8 @@ _WARNINGS = frozenset(
         AlertKind.EXPORT_UNVERIFIED,
         AlertKind.RULE_UNKNOWN,
         AlertKind.RULE_PAUSED_TOO_LONG,
+        AlertKind.RULE_DELETES_FROZEN,
+        AlertKind.RULE_DELETES_WAITING,
         AlertKind.QUEUE_LATE,
         AlertKind.REGION_TEST_FAILED,
         AlertKind.KEY_EXPIRING,
@@ -147,11 +152,14 @@ _REMEDIES = {
     AlertKind.EXPORT_UNVERIFIED: "Open the export: fix what its last verification could not do, then click Verify.",
     AlertKind.EXPORT_PAUSED_TOO_LONG: "Click Resume on the export's page, or give the pause another end there.",
     AlertKind.RULE_BLOCKED: "Open the rule: mend what the store refuses. It goes on by itself within a minute.",
+    AlertKind.RULE_STALE: "Open the rule: make sure that its target is the right place, then click Confirm.",
     AlertKind.RULE_DOWN: "Check that store and the network in between. The rule goes on by itself.",
     AlertKind.RULE_FAILED: "Open its failed objects: they are listed with the reason. Fix that, then click Retry.",
     AlertKind.RULE_UNKNOWN: "Open the rule: its page says what can't be listed.",
     AlertKind.RULE_NOT_COMPARED: "Open the rule: its page says why its places can't be compared.",
     AlertKind.RULE_PAUSED_TOO_LONG: "Click Resume on the rule's page, or give the pause another end there.",
+    AlertKind.RULE_DELETES_FROZEN: "Open the rule: find out what happened to its source, then click Confirm.",
+    AlertKind.RULE_DELETES_WAITING: "Open Deletes waiting: look at the list of objects, then approve or reject it.",
 }
 
 OF_MIRRORS = {

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from django.db.models import Count
 
 from core.installations.outages import Service
+from core.mirroring.states import State
 from core.notifications.kinds import OF_LINKS, AlertKind
 from core.notifications.lifecycle import Condition, Standing
 from core.pauses import Pause
@@ -89,7 +90,7 @@ def _look_at_link(seen: Observation, reading: RuleReading, link: LinkReading, ar
     rule, state = reading.rule, link.told.state
     subject = f"{rule_subject(rule)}/links/{link.link.number}"
     seen.standings[subject] = Standing(with_state(link.told.word, _naming(link)), sure=state not in UNSURE_LINK)
-    kind = OF_LINKS.get(state)
+    kind = _kind_of(link)
     if kind is None or (kind is AlertKind.RULE_DOWN and not _is_down_for_long(link, around.now)):
         return
     cause = ""
@@ -99,6 +100,15 @@ def _look_at_link(seen: Observation, reading: RuleReading, link: LinkReading, ar
         cause = cause or rule_subject(rule)
     condition = Condition(kind=kind, subject=subject, sentence=_naming(link), since=_since(kind, link), cause=cause)
     seen.troubles.append(of_rule(rule, condition, link.link.region, _page(kind, link)))
+
+
+def _kind_of(link: LinkReading) -> AlertKind | None:
+    """What its state is an alert of; None: of none."""
+    if link.told.state is State.BLOCKED and link.facts.stale:
+        return AlertKind.RULE_STALE
+    if link.told.state is State.FROZEN:
+        return AlertKind.RULE_DELETES_FROZEN if link.facts.frozen else AlertKind.RULE_DELETES_WAITING
+    return OF_LINKS.get(link.told.state)
 
 
 def _is_down_for_long(link: LinkReading, now: datetime) -> bool:
@@ -119,6 +129,8 @@ def _page(kind: AlertKind, link: LinkReading) -> str:
     """What follows the address of the rule's page."""
     if kind is AlertKind.RULE_FAILED:
         return f"open/?{urlencode({'link': link.link.number, 'status': 'failed'})}"
+    if kind is AlertKind.RULE_DELETES_WAITING:
+        return "deletes/"
     return f"#link-{link.link.number}"
 
 

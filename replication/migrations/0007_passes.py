@@ -51,6 +51,7 @@ class Migration(migrations.Migration):
             name='PassRows',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('of', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='replication.pass')),
                 ('number', models.IntegerField(help_text='of rows')),
                 ('rows', models.BinaryField()),
             ],
@@ -62,6 +63,7 @@ class Migration(migrations.Migration):
             name='PassStretch',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('of', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='stretches', to='replication.pass')),
                 ('low', models.BinaryField(help_text='keys after this one')),
                 ('high', models.BinaryField(help_text='up to this one, with it; null: to the end', null=True)),
                 ('after', models.BinaryField(help_text='keys up to this one are done with')),
@@ -94,16 +96,6 @@ class Migration(migrations.Migration):
             model_name='pass',
             name='rule',
             field=models.ForeignKey(help_text='null: of a wish', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='passes', to='replication.rule'),
-        ),
-        migrations.AddField(
-            model_name='passrows',
-            name='of',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='replication.pass'),
-        ),
-        migrations.AddField(
-            model_name='passstretch',
-            name='of',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='stretches', to='replication.pass'),
         ),
         migrations.AddIndex(
             model_name='pass',

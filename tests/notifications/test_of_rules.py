@@ -16,7 +16,7 @@ from installations.models import Contact
 from notifications.conditions import Observation, observe
 from notifications.models import Alert
 from rbac import services as rbac
-from replication.models import Link, Rule
+from replication.models import Approval, Link, Rule
 from tests.api import Api
 from tests.cast import person
 from tests.mirrors.harness import Deployment
@@ -58,6 +58,19 @@ def test_a_link_that_is_blocked_and_objects_that_failed(lm: Deployment) -> None:
     assert "s3 answered 403 to put" in blocked.condition.sentence and blocked.condition.since is not None
     assert failed.condition.sentence.startswith("s3://other/orders: 2 objects could not be copied")
     assert failed.link == "/replication/orders/open/?link=2&status=failed"
+
+
+def test_what_somebody_has_to_confirm_or_approve(lm: Deployment) -> None:
+    rule = a_rule("logs", markers=True)
+    now = clock.now()
+    assert found(stale_since=now, stale_message="its pin is gone") == {"links/1": "rule-stale"}
+    frozen = {"frozen_since": now, "frozen_code": "empty", "frozen_message": "the source is empty"}
+    assert found(stale_since=None, **frozen) == {"links/1": "rule-deletes-frozen"}
+    Approval.objects.create(link=rule.links.get(), number=12, bytes=1, of=20, asked_at=now, expires_at=now)
+    assert found(frozen_since=None) == {"links/1": "rule-deletes-waiting"}
+    [waiting] = [one for one in observe(now).troubles if one.rule]
+    assert waiting.link == "/replication/logs/deletes/"
+    assert "12 deletions wait" in waiting.condition.sentence
 
 
 def test_a_link_is_down_for_long_before_anybody_is_told(lm: Deployment) -> None:
