@@ -32,7 +32,7 @@ from rbac import permission_catalog, services
 from rbac.keys import rate_limit
 from rbac.models import Policy, User
 from rbac.services import authorize
-from replication.models import Pass
+from replication.models import Approval, Pass
 from tests.cast import person
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
@@ -117,6 +117,9 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
         "export": export.pk,
         "branch": "main",
         "rule": "copies",
+        "approval": Approval.objects.create(
+            link=rule.links.get(), number=1, bytes=1, of=2, asked_at=now, expires_at=now + timedelta(days=7)
+        ).pk,
         "pass": Pass.objects.create(rule=rule, kind="dry-run", region="us-east-1", who="olga", began_at=now).pk,
         "link": 1,
         "user_id": "thea",
