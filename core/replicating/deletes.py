@@ -17,6 +17,8 @@ MOST_MOST = 10**9
 APPROVAL_DAYS = 7
 SECONDS_BETWEEN = 60.0
 """From one definite 404 of the source to the one right before a deletion, at least."""
+UNANSWERED_SECONDS = 95.0
+"""Longer than a store may take to carry out what it gave no answer to."""
 FIRST_KEYS = 100
 """So many keys an approval names."""
 

@@ -46,6 +46,8 @@ def begin(rule: Rule, lease: Lease, links: Sequence[Link]) -> None:
             return  # a target came or went since this round began: the next one begins at once
         rule.links.update(uncompared=False)
         deletions.begin_look(rule.pk)
+        if rule.markers:
+            deletions.doubt_clocks(rule.pk, now)
         shards.join(rule.pk)
         spread = not _at_once(rule) and shards.are_many(rule.pk)
         values = {"cycle_began_at": now, "cycle_objects": 0, "cycle_bytes": 0, "scan_wanted": False, "spread": spread}
@@ -68,7 +70,10 @@ def end(rule: Rule, lease: Lease) -> bool:
     now = clock.now()
     with lease.transaction():
         ledger.hold_all(rule.pk)
-        compared(rule.pk).update(compared_at=now, overflowed=False)
+        links = compared(rule.pk)
+        links.update(overflowed=False)
+        # Where nobody knew what is the link's own, it is not known what is to be deleted.
+        (links.filter(unsure_deletes=False) if rule.markers else links).update(compared_at=now)
         if rule.markers and rule.full_objects and not sums["objects"]:
             freezing.freeze(rule.pk, Code.SOURCE_EMPTY, freezing.EMPTY, now)
         duties.wake_links(deletions.end_look(rule, now))

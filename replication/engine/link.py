@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
+
+from django.db.models import Min
 
 from core.bringing import Side, Unbrought
 from core.errors import LakeMirrorError
 from core.replicating.health import Standing, after, answered
 from core.replicating.outcomes import Kind, Outcome, of_error
 from core.replicating.retries import PROBE_BLOCKED, ROUND_SECONDS
-from core.replicating.states import Code, Health
+from core.replicating.states import Code, Health, OpenStatus
 from core.text.phrases import count
 from db import clock
 from deployment.wiring import replication_jobs
@@ -31,6 +33,9 @@ from replication.transitions import duties, ledger, shards
 
 SILENT_SECONDS = 2.0
 """So soon a link is tried again whose target did not answer, for it may be down."""
+
+DELETES_AGAIN = 60.0
+"""So soon it is tried again whether what was let through may be deleted."""
 
 
 def advance(lease: Lease) -> DutyOutcome:
@@ -79,7 +84,7 @@ def _work(link: Link, lease: Lease, standing: Standing) -> DutyOutcome:
     if standing.state is Health.BLOCKED and not done.sent.tried:  # nothing waits, so nothing is refused
         standing = _note(link, lease, standing, after(standing, Outcome(Kind.DONE), clock.now()))
     _look_at_what_overflowed(link)
-    return _told(link, standing, done.sent)
+    return _told(link, standing, done)
 
 
 def _round(link: Link, standing: Standing, lease: Lease) -> Round:
@@ -177,17 +182,26 @@ def _look_at_what_overflowed(link: Link) -> None:
             duties.wake_scan(link.rule_id)
 
 
-def _told(link: Link, standing: Standing, sent: Sent) -> DutyOutcome:
+def _told(link: Link, standing: Standing, done: Round) -> DutyOutcome:
     if standing.state is not Health.UP:
         return _resting(standing)
     if standing.tally.silences:
         return DutyOutcome("the target or the source did not answer", SILENT_SECONDS)
-    due_at = OpenObject.objects.filter(link=link.pk).order_by("next_try").values_list("next_try", flat=True).first()
+    sent = done.sent
     summary = f"{count(sent.objects, 'object')} copied" if sent.tried else "nothing to copy"
-    return DutyOutcome(summary, _seconds_until(due_at))
+    return DutyOutcome(summary, _seconds_until_due(link, deletes=done.deleting is not None))
 
 
-def _seconds_until(at: datetime | None) -> float | None:
-    if at is None:
-        return None
-    return max(0.0, (at - clock.now()) / timedelta(seconds=1))
+def _seconds_until_due(link: Link, *, deletes: bool) -> float | None:
+    """Until there is something that may be done; None: nothing is open. What may not be deleted now, or written before
+    a deletion has ended, keeps nobody busy."""
+    now = clock.now()
+    rows = OpenObject.objects.filter(link=link.pk).exclude(status=OpenStatus.WAITING.value)
+    due = rows.due(now)
+    if (due if deletes else due.copies()).exists():
+        return 0.0
+    due_at = [rows.filter(next_try__gt=now).aggregate(at=Min("next_try"))["at"]]
+    due_at.append(rows.filter(next_try__lte=now, not_before__gt=now).aggregate(at=Min("not_before"))["at"])
+    due_at.append(now + timedelta(seconds=DELETES_AGAIN) if due.exists() else None)
+    left = [(at - now) / timedelta(seconds=1) for at in due_at if at is not None]
+    return min(left, default=None)

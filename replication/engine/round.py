@@ -178,6 +178,9 @@ class Round:
         if now is None or now.removing or now.paused or now.rule.paused or now.rule.deleting:
             self.stop()
             return
+        if self.deleting is not None and (now.frozen_since or not now.rule.markers):
+            self.stop()
+            return
         self.mover.pace(float(now.bytes_per_second or 0), float(now.objects_per_second or 0))
         if self.over:
             self._note_writes(clock.now() + timedelta(seconds=MARGIN_SECONDS))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import F, Q
 
 from core.replicating import retries
+from core.replicating.deletes import UNANSWERED_SECONDS
 from core.replicating.health import Standing, Tally, after
 from core.replicating.outcomes import Kind, Outcome
 from core.replicating.states import Health, OpenKind, OpenStatus
@@ -20,8 +21,6 @@ from replication.transitions import duties, ledger, manifests, shards
 from replication.transitions.pass_counts import how_of
 
 DETAIL_LENGTH = 1000
-UNANSWERED_SECONDS = 95.0
-"""Longer than a store may take to carry out what it gave no answer to."""
 
 
 class Ended(NamedTuple):
@@ -133,7 +132,16 @@ def _note_own(link: Link, ended: Sequence[Ended]) -> None:
 def _tried(one: Ended, standing: Standing, now: datetime) -> ledger.Tried:
     row, outcome = one
     becomes = None if outcome.kind in (Kind.DONE, Kind.GONE) else _becomes(row, outcome, standing, now)
-    return ledger.Tried(row.pk, row.claimed, outcome.etag, becomes, outcome.described, how_of(outcome))
+    if one.deletes and outcome.kind is Kind.GONE:
+        becomes = _comparing(now)
+    late = now + timedelta(seconds=UNANSWERED_SECONDS) if outcome.uncertain else None
+    return ledger.Tried(row.pk, row.claimed, outcome.etag, becomes, outcome.described, how_of(outcome), late)
+
+
+def _comparing(now: datetime) -> Mapping[str, Any]:
+    """What was to be deleted is at the source again, as it was or another one, and an earlier try may have hit."""
+    told = {"kind": OpenKind.COPY, "status": OpenStatus.PENDING.value, "code": "", "detail": "", "attempts": 0}
+    return {**told, "etag": "", "since": now, "next_try": now, "approval_id": None}
 
 
 def _becomes(row: OpenObject, outcome: Outcome, standing: Standing, now: datetime) -> Mapping[str, Any]:

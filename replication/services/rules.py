@@ -25,7 +25,7 @@ from mirrors.services.placement import hold_places
 from rbac import services as rbac
 from replication.models import Link, Rule
 from replication.services import places, versioning
-from replication.transitions import deletions, duties, ledger, shards
+from replication.transitions import deletions, duties, ledger, manifests, shards
 from web.etags import ANYTHING, Seen
 from web.parsing import require_text
 
@@ -218,10 +218,12 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
 
 
 def _drop_deletions(rule: Rule) -> None:
-    """Whether deletions are followed has changed: none that was noted before is done. The links are held."""
+    """Whether deletions are followed has changed: none that was noted before is done, and what was a link's own then,
+    and may have gone meanwhile, stays. The links are held."""
     for link in rule.links.order_by("pk"):
         deletions.hold_back(link, clock.now())
         deletions.drop(link, Q(), disowning=False)
+    manifests.forget(rule.pk)
 
 
 def rule_delete(*, actor: Any, name: str, reason: str = "", seen: Seen = ANYTHING) -> None:

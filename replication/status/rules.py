@@ -302,6 +302,7 @@ def _link_reading(
         stale=link.stale_message if link.stale_since else "",
         frozen=link.frozen_message if link.frozen_since and rule.markers else "",
         asked=asked,
+        unsure=link.unsure_deletes and rule.markers,
         deletes=sums[OpenStatus.WAITING.value][0] + sums[OpenStatus.DELETING.value][0],
     )
     return LinkReading(link, facts, tell_link(facts, scan, now, rule.pause), counts, now)

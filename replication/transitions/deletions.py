@@ -7,14 +7,22 @@ transaction that holds the link.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Q, Sum
 
-from core.replicating.deletes import APPROVAL_DAYS, FIRST_KEYS, SECONDS_BETWEEN, Own, needs_approval
+from core.replicating.deletes import (
+    APPROVAL_DAYS,
+    FIRST_KEYS,
+    SECONDS_BETWEEN,
+    UNANSWERED_SECONDS,
+    Own,
+    needs_approval,
+)
 from core.replicating.states import ApprovalState, OpenStatus
+from db import clock
 from db.chunks import chunks
 from replication.models import Approval, Link, OpenObject, Rule, ShardManifest
 from replication.transitions import ledger, manifests
@@ -34,15 +42,12 @@ def known_in(link_id: int, low: bytes, high: bytes | None) -> dict[str, OpenObje
     return {row.name: row for row in rows}
 
 
-def note(
-    link: Link, stretch: tuple[bytes, bytes | None], gone: Sequence[Own], held: Mapping[str, Own], now: datetime
-) -> None:
-    """These of a stretch are to be deleted at the target, and no others. `held`: what the target has as the source has
-    it. A deletion of that of which nobody saw the end may yet be carried out: it is looked at once more, then."""
+def note(link: Link, stretch: tuple[bytes, bytes | None], gone: Sequence[Own], now: datetime) -> None:
+    """These of a stretch are to be deleted at the target, and no others."""
     tally, found = Tally(), known_in(link.pk, *stretch)
     hidden = manifests.disowned(link.pk, [own.key.encode() for own in gone])
     wanted = {own.key: own for own in gone if own.key.encode() not in hidden}
-    _drop([row for key, row in found.items() if key not in wanted], held, tally, now)
+    _drop(link, [row for key, row in found.items() if key not in wanted], tally, now)
     changed = [row for key, row in found.items() if key in wanted and row.etag != wanted[key].etag]
     changed += _to_copy(link.pk, [key.encode() for key in wanted if key not in found])
     waited_for = PassTally()
@@ -60,7 +65,8 @@ def note(
 
 
 def _make(link: Link, new: Sequence[Own], tally: Tally, now: datetime) -> None:
-    room = max(0, ledger.MOST_OPEN - ledger.open_number(link.pk)) if new else 0
+    # Half of the rows are left to copies: these go on while deletions wait for somebody.
+    room = max(0, ledger.MOST_OPEN // 2 - ledger.open_number(link.pk)) if new else 0
     made = [_waits(OpenObject(link_id=link.pk, key=own.key.encode()), own, now) for own in new[:room]]
     for row in made:
         tally.add(row.status, row.code, row.size)
@@ -86,25 +92,28 @@ def _waits(row: OpenObject, own: Own, now: datetime) -> OpenObject:
     return row
 
 
-def _drop(rows: Iterable[OpenObject], held: Mapping[str, Own], tally: Tally, now: datetime) -> None:
-    """They are not to be deleted any more."""
+def _drop(link: Link, rows: Iterable[OpenObject], tally: Tally, now: datetime) -> None:
+    """They are not to be deleted any more. One that may have been, or be just under way, is compared once more."""
     going, again = list[int](), list[OpenObject]()
     for row in rows:
-        if row.not_before is not None and row.not_before > now:
-            if row.name not in held:
-                continue
-            tally.take(row.status, row.code, row.size)
-            own = held[row.name]
-            row.kind, row.status, row.code, row.detail, row.approval_id = COPY, PENDING, "", "", None
-            row.size, row.etag, row.since, row.next_try, row.attempts = own.size, "", now, row.not_before, 0
+        late = row.not_before is not None and row.not_before > now
+        asked = row.status == WAITING and row.approval_id is not None
+        tally.take(row.status, row.code, row.size)
+        if late or (link.writes_until is not None and not asked):
+            again.append(_to_compare(row, now))
             tally.add(row.status, row.code, row.size)
-            again.append(row)
         else:
-            tally.take(row.status, row.code, row.size)
             going.append(row.pk)
     for some in chunks(going, ROWS_AT_ONCE):
         OpenObject.objects.filter(pk__in=some).delete()
     OpenObject.objects.bulk_update(again, _CHANGED, batch_size=100)
+
+
+def _to_compare(row: OpenObject, now: datetime) -> OpenObject:
+    """Whatever the source has there by now is to be at the target; mostly it is."""
+    row.kind, row.status, row.code, row.detail, row.approval_id = COPY, PENDING, "", "", None
+    row.etag, row.since, row.next_try, row.attempts = "", now, row.not_before or now, 0
+    return row
 
 
 # --- the end of a look ------------------------------------------------------------------------------------------------
@@ -113,6 +122,15 @@ def _drop(rows: Iterable[OpenObject], held: Mapping[str, Own], tally: Tally, now
 def begin_look(rule_id: int) -> None:
     """A look through all begins: what it finds is judged when it has ended. Holds the rule's links."""
     Link.objects.filter(rule=rule_id).update(unsure_deletes=False, unnoted_deletes=False)
+
+
+def doubt_clocks(rule_id: int, now: datetime) -> None:
+    """Times that a clock noted which was ahead hold up nothing for ever."""
+    rows = OpenObject.objects.filter(link__rule=rule_id)
+    longest = now + timedelta(seconds=UNANSWERED_SECONDS)
+    rows.filter(not_before__gt=longest).update(not_before=longest)
+    far = rows.deletes().exclude(status=WAITING).filter(next_try__gt=now + ledger.LONGEST_WAIT)
+    far.update(next_try=now + timedelta(seconds=SECONDS_BETWEEN))
 
 
 def end_look(rule: Rule, now: datetime) -> list[int]:
@@ -164,12 +182,16 @@ def let_through(link: Link, which: Q, now: datetime) -> int:
 
 
 def hold_back(link: Link, now: datetime) -> None:
-    """What was let through, or waits for an approval, has to be judged anew."""
-    rows = OpenObject.objects.filter(link=link.pk, status=DELETING)
-    sums = rows.aggregate(n=Count("pk"), b=Sum("size"))
-    if sums["n"]:
-        rows.update(status=WAITING, approval=None, next_try=now + FAR)
-        _move(link.pk, DELETING, WAITING, sums["n"], sums["b"] or 0)
+    """What was let through, be it that it has failed since, or waits for an approval, has to be judged anew."""
+    rows = OpenObject.objects.filter(link=link.pk).deletes().exclude(status=WAITING)
+    kinds = rows.order_by().values_list("status", "code").annotate(n=Count("pk"), b=Sum("size"))
+    tally = Tally()
+    for status, code, number, size in kinds:
+        tally.take(status, code, size, number)
+        tally.add(WAITING, "", size, number)
+    plain: dict[str, Any] = {"code": "", "detail": "", "attempts": 0}
+    rows.update(status=WAITING, approval=None, next_try=now + FAR, **plain)
+    tally.save(link.pk)
     waiting = Approval.objects.filter(link=link.pk, state=ApprovalState.WAITING.value)
     OpenObject.objects.filter(approval__in=waiting).update(approval=None)
     waiting.update(state=ApprovalState.EXPIRED.value, decided_at=now)
@@ -187,7 +209,8 @@ def _move(link_id: int, before: str, after: str, number: int, size: int) -> None
 
 def expire(link: Link, now: datetime) -> None:
     """What nobody has answered in time is asked for anew, as the next look finds it."""
-    late = Approval.objects.filter(link=link.pk, state=ApprovalState.WAITING.value, expires_at__lte=now)
+    ahead = Q(asked_at__gt=now)  # a clock was
+    late = Approval.objects.filter(ahead | Q(expires_at__lte=now), link=link.pk, state=ApprovalState.WAITING.value)
     OpenObject.objects.filter(approval__in=late).update(approval=None)
     late.update(state=ApprovalState.EXPIRED.value, decided_at=now)
 
@@ -208,13 +231,11 @@ def drop(link: Link, which: Q, *, disowning: bool) -> int:
     """Deletions are not done; gives how many. `disowning`: what they named is not the link's any more, so that no look
     finds them again."""
     rows = OpenObject.objects.filter(which, link=link.pk).deletes()
-    number, tally = 0, Tally()
+    number, tally, now = 0, Tally(), clock.now()
     while some := list(rows.order_by("pk")[:ROWS_AT_ONCE]):
-        for row in some:
-            tally.take(row.status, row.code, row.size)
         if disowning:
             manifests.disown(link.pk, [bytes(row.key) for row in some])
         number += len(some)
-        OpenObject.objects.filter(pk__in=[row.pk for row in some]).delete()
+        _drop(link, some, tally, now)
     tally.save(link.pk)
     return number

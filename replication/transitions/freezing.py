@@ -34,7 +34,8 @@ def note_created(rule_id: int, created: str, now: datetime) -> None:
     ledger.hold_all(rule_id)
     links = Link.objects.filter(rule=rule_id)
     links.filter(source_created="", frozen_since=None).update(source_created=created)
-    other = links.exclude(source_created="").exclude(source_created=created).first()
+    known = links.filter(frozen_since=None).exclude(source_created="")  # of a frozen one it is known already
+    other = known.exclude(source_created=created).first()
     if other is not None:
         text = f"the source's bucket was created at {created}, the one before at {other.source_created}"
         freeze(rule_id, Code.SOURCE_RECREATED, text, now)

@@ -179,6 +179,8 @@ class Tried(NamedTuple):
     becomes: Mapping[str, Any] | None
     described: str = ""
     how: How = How.COPIED
+    late: datetime | None = None
+    """Until when a deletion that got no answer may be carried out."""
 
     def is_of(self, row: OpenObject) -> bool:
         """Whether what was brought is what a row asks for by now."""
@@ -203,6 +205,9 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
                 going.append(row.pk)
                 waited_for.add(row, one.how)
                 tally.take(row.status, row.code, row.size)
+            elif one.late is not None and not same:  # whatever is to be done there by now waits for that
+                row.not_before = one.late
+                changed.append(row)
             elif one.becomes is not None and same:
                 tally.take(row.status, row.code, row.size)
                 for name, value in one.becomes.items():
@@ -212,7 +217,7 @@ def settle(link: Link, tried: Sequence[Tried]) -> int:
                 changed.append(row)
     for some in chunks(going, ROWS_AT_ONCE):
         OpenObject.objects.filter(pk__in=some).delete()
-    OpenObject.objects.bulk_update(changed, [*RENEWED, "not_before"], batch_size=100)
+    OpenObject.objects.bulk_update(changed, [*RENEWED, "kind", "approval", "not_before"], batch_size=100)
     tally.save(link.pk)
     keep_oldest(link)
     waited_for.save()

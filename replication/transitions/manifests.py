@@ -79,8 +79,22 @@ def wrote(row: ShardManifest, taken: Since, low: bytes, high: bytes | None) -> N
     transaction that holds the link; one that is gone has no files any more."""
     if not Link.objects.filter(pk=row.link_id).exists() or not Shard.objects.filter(pk=row.shard_id).exists():
         return
+    if is_forgotten(row):
+        return
     row.save()
     _rows(taken, low, high).delete()
+
+
+def is_forgotten(row: ShardManifest) -> bool:
+    """Whether all was forgotten since the row was read."""
+    return row.pk is not None and not ShardManifest.objects.filter(pk=row.pk).exists()
+
+
+def forget(rule_id: int) -> None:
+    """Nothing is a link's own but what is copied, or seen to be equal, from now on. Inside of a transaction that holds
+    the rule's links."""
+    ShardManifest.objects.filter(link__rule=rule_id).delete()
+    Arrived.objects.filter(link__rule=rule_id).delete()
 
 
 def is_named(link_id: int, file: str) -> bool:

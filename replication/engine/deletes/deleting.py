@@ -80,14 +80,22 @@ class Deleting:
     def _delete(self, doomed: Wanted) -> Outcome:
         try:
             self._target.delete(doomed.key, doomed.etag)
-        except Conflict:
-            return Outcome(Kind.DONE)
+        except Conflict as error:
+            return self._after_conflict(doomed, error)
         except Denied as error:
             locked = "lock" in error.message.lower() or "worm" in error.message.lower()
             return Outcome(*((Kind.SKIPPED, Code.LOCKED) if locked else (Kind.FAILED, Code.DELETE_DENIED)), str(error))
         except LakeMirrorError as error:
             return _of_error(Unbrought(Side.DESTINATION, error), begun=True)
         return Outcome(Kind.DONE, size=doomed.size, sent=True)
+
+    def _after_conflict(self, doomed: Wanted, error: Conflict) -> Outcome:
+        """The target has another object there by now; or the same, and the store was busy with it."""
+        with _asking(Side.DESTINATION):
+            there = self._target.standing(doomed.key)
+        if there is None or there.etag != doomed.etag:
+            return Outcome(Kind.DONE)
+        return Outcome(Kind.RETRY, Code.TARGET_FAILED, str(error))
 
 
 def _of_error(unbrought: Unbrought, *, begun: bool = False) -> Outcome:

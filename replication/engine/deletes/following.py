@@ -23,11 +23,10 @@ from replication.transitions import deletions, ledger, manifests
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a window has shown of one link. `gone`: to be deleted; `held`: equal on both sides."""
+    """What a window has shown of one link. `gone`: to be deleted."""
 
     stretch: tuple[bytes, bytes | None]
     gone: Sequence[Own]
-    held: Mapping[str, Own]
     merged: Merged
 
 
@@ -96,9 +95,8 @@ class Following:
         # Only what the listings show to be the same: what merely may be is the link's if the link has copied it.
         equal = {item.key for item in wanted if by_listing(item.size, item.etag, there.get(item.key)) is Alike.EQUAL}
         merged = merge(source, equal, there, manifest.until(end))
-        held = {own.key: own for own in merged.own if own.key in equal}
         stretch = self.last.encode(), None if end is None else end.encode()
-        return Found(stretch, merged.gone, held, merged)
+        return Found(stretch, merged.gone, merged)
 
     def _still_there(self, found: Mapping[int, Found]) -> set[str]:
         """Of what the source did not list, what it has all the same, or nobody can tell. Raises unless its bucket
@@ -125,9 +123,8 @@ class Following:
         for found in windows:
             for link_id in sorted(found):
                 link = ledger.hold(link_id)
-                if link is not None:
-                    one = found[link_id]
-                    deletions.note(link, one.stretch, one.gone, one.held, now)
+                if link is not None and Rule.objects.filter(pk=link.rule_id, markers=True).exists():
+                    deletions.note(link, found[link_id].stretch, found[link_id].gone, now)
 
     def leave(self, *, ended: bool) -> None:
         """The look goes on elsewhere, or another time: the manifests have what it has seen. Raises Fenced."""
@@ -139,11 +136,12 @@ class Following:
         self.at, self.shard = {}, None
 
     def _note_unsure(self, link_ids: Set[int]) -> None:
+        """But for those that have never written anything: they have nothing of their own."""
         if link_ids:
-            Link.objects.filter(pk__in=link_ids).update(unsure_deletes=True)
+            Link.objects.filter(pk__in=link_ids, pinned_at__isnull=False).update(unsure_deletes=True)
 
 
 def _without(found: Found, there: set[str]) -> Found:
     """What is at the source after all is not to be deleted."""
     gone = [own for own in found.gone if own.key not in there]
-    return Found(found.stretch, gone, found.held, found.merged)
+    return Found(found.stretch, gone, found.merged)

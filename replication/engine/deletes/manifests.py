@@ -168,7 +168,7 @@ class StretchManifest:
         newest = max(self.row.generation, generations(self.names).get(self.folder, 0)) + 1
         name = f"{self.folder}{newest}-{secrets.token_hex(8)}.parquet"
         with lease.transaction():
-            if ledger.hold(self.link.pk) is None:
+            if ledger.hold(self.link.pk) is None or manifests.is_forgotten(self.row):
                 return
             self.row.writing = name
             self.row.save()

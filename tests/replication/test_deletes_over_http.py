@@ -1,0 +1,73 @@
+"""Deletions that a rule follows on a real S3 server: what DELETE with a condition does, and buckets with versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from replication.models import Approval, Rule
+from tests.replication.test_over_http import Server, heads, r, s3, server
+from tests.replication.world import HOME, World
+
+pytestmark = pytest.mark.django_db
+FIXTURES = (Server, r, s3, server)
+"""Of the other module; used by name."""
+
+
+def _look(r: World) -> None:
+    for _ in range(2):
+        Rule.objects.update(scan_wanted=True)
+        r.scan()
+
+
+def _due(r: World) -> None:
+    """More than a minute goes by."""
+    r.link().open_objects.filter(status="deleting").update(next_try=r.link().rule.created_at)
+    r.copy()
+
+
+def _copied(r: World, s3: Any, **more: Any) -> None:
+    for key in ("a", "b/ü +", "c"):
+        s3.put_object(Bucket="src", Key=key, Body=key.encode())
+    r.rule((HOME, "s3://out"), markers=True, pinned=False, **{"delete_percent": 100, **more})
+    r.work()
+    _look(r)
+    assert set(heads(s3, "out")) == {"a", "b/ü +", "c"}
+
+
+def test_what_is_deleted_is_followed_and_nothing_else(r: World, s3: Any) -> None:
+    _copied(r, s3)
+    s3.put_object(Bucket="out", Key="theirs", Body=b"theirs")
+    s3.delete_object(Bucket="src", Key="b/ü +")
+    s3.delete_object(Bucket="src", Key="c")
+    _look(r)
+    s3.put_object(Bucket="out", Key="c", Body=b"overwritten")
+    _due(r)
+    assert set(heads(s3, "out")) == {"a", "c", "theirs"} and r.rows() == []
+    _look(r)
+    _due(r)
+    assert set(heads(s3, "out")) == {"a", "c", "theirs"}
+
+
+def test_what_was_deleted_in_a_bucket_with_versions_can_be_had_back(r: World, s3: Any) -> None:
+    s3.put_bucket_versioning(Bucket="out", VersioningConfiguration={"Status": "Enabled"})
+    try:
+        _copied(r, s3)
+        s3.delete_object(Bucket="src", Key="b/ü +")
+        _look(r)
+        _due(r)
+        assert set(heads(s3, "out")) == {"a", "c"} and r.rows() == []
+        told = s3.list_object_versions(Bucket="out", Prefix="b/")
+        assert {one["Key"] for one in told["DeleteMarkers"] if one["IsLatest"]} == {"b/ü +"}
+        assert any(one["Size"] == len("b/ü +".encode()) for one in told["Versions"])
+    finally:
+        s3.put_bucket_versioning(Bucket="out", VersioningConfiguration={"Status": "Suspended"})
+
+
+def test_what_needs_approval_stays_until_then(r: World, s3: Any) -> None:
+    _copied(r, s3, delete_percent=10)
+    s3.delete_object(Bucket="src", Key="c")
+    _look(r)
+    _due(r)
+    assert "c" in heads(s3, "out") and Approval.objects.get().number == 1
