@@ -7,7 +7,7 @@ replace only what was judged, where it looks at such conditions. No database.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -18,11 +18,25 @@ from adapters.s3.store import split_uri
 from core.bringing import Side, Unbrought, parts_of
 from core.errors import Conflict, Invalid
 from core.replicating import stamps
-from core.replicating.comparing import Alike, by_heads
+from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.outcomes import Judged, Kind, Outcome
 from core.replicating.stamps import STAMP_HEADER, Stamp
 from core.replicating.states import Code
+from db import clock
+from deployment.wiring import replication_jobs
 from replication.engine.copying import Copying, Head, Wanted, asking
+from replication.models import Link
+
+_NOT_KNOWN = frozenset({"NotImplemented", "501"})
+"""What a store says that knows no conditions at all."""
+_OF_CONDITIONS = _NOT_KNOWN | {"InvalidArgument", "InvalidRequest", "400", ""}
+_BUSY = frozenset({"ConditionalRequestConflict", "OperationAborted", "409"})
+"""What a store says while somebody else writes the same object."""
+
+
+def origins_of(link: Link) -> Origins:
+    """Of a link whose rule lets the newer object stay."""
+    return Origins(link.rule.region, link.region, replication_jobs.stamp_key(), clock.now)
 
 
 @dataclass(frozen=True)
@@ -41,6 +55,26 @@ class Origins:
     def at_target(self, uri: str, seen: Head) -> Stamp:
         """The stamp of a target's object."""
         return self._of(self.target_region, uri, seen)
+
+    def is_equal(self, source: str, uri: str, seen: Head, there: Head, proof_key: str) -> bool:
+        """Whether the object at a target's URI is that of the source's.
+
+        Where encryption makes ETags that are no hashes, a copy is known by its stamp alone: times would tell that
+        whatever was written later is one. Of a copy that is not younger than the source's object nobody knows which
+        one of that second it is of.
+        """
+        if seen.info.etag_is_content and there.info.etag_is_content:
+            return by_heads(seen.info, there.info, uri, proof_key) is Alike.EQUAL
+        if seen.info.size != there.info.size or seen.info.etag == there.info.etag:
+            return seen.info.size == there.info.size
+        own, their = self.at_source(source, seen), self.at_target(uri, there)
+        if own.origin != their.origin or own.is_own is their.is_own:
+            return False
+        return their.is_own or is_later(there.modified, seen.modified)
+
+    def is_newer(self, source: str, uri: str, seen: Head, there: Head) -> bool:
+        """Whether the source's object replaces that at a target's URI."""
+        return stamps.is_newer(self.at_source(source, seen), self.at_target(uri, there))
 
     def _of(self, region: str, uri: str, seen: Head) -> Stamp:
         size, in_parts = seen.info.size, bool(parts_of(seen.info.etag))
@@ -63,49 +97,51 @@ class CopyingBothWays(Copying):
         return self._once(wanted._replace(again=False))
 
     def _is_equal(self, key: str, seen: Head, there: Head | None) -> bool:
-        """Where encryption makes ETags that are no hashes, a copy is known by its stamp alone: times would tell that
-        whatever was written later is one."""
-        if there is None or (seen.info.etag_is_content and there.info.etag_is_content):
-            found = None if there is None else there.info
-            return by_heads(seen.info, found, self._target.uri(key), self._proof_key) is Alike.EQUAL
-        if seen.info.size != there.info.size:
+        if there is None:
             return False
-        own, their = self._stamps(key, seen, there)
-        return seen.info.etag == there.info.etag or (own.origin == their.origin and own.is_own is not their.is_own)
-
-    def _stamps(self, key: str, seen: Head, there: Head) -> tuple[Stamp, Stamp]:
-        own = self._origins.at_source(self._source.uri(key), seen)
-        return own, self._origins.at_target(self._target.uri(key), there)
+        return self._origins.is_equal(self._source.uri(key), self._target.uri(key), seen, there, self._proof_key)
 
     def _replace(self, key: str, seen: Head, there: Head | None) -> Outcome:
-        own = self._origins.at_source(self._source.uri(key), seen)
-        their = None if there is None else self._origins.at_target(self._target.uri(key), there)
+        source, uri = self._source.uri(key), self._target.uri(key)
+        own = self._origins.at_source(source, seen)
+        their = None if there is None else self._origins.at_target(uri, there)
         if their is not None and not stamps.is_newer(own, their):
             return Outcome(Kind.DONE, size=seen.info.size, etag=seen.info.etag)
         wanted = Wanted(key, seen.info.size, seen.info.etag)
-        pack = partial(self._stamped, stamps.of_copy(own, their, self._origins.now()), self._target.uri(key), there)
+        pack = partial(self._stamped, stamps.of_copy(own, their, self._origins.now()), uri)
+        if not self._conditional:
+            return self._bring(wanted, pack=partial(pack, {}))
+        when = {"if-none-match": "*"} if there is None else {"if-match": f'"{there.info.etag}"'}
         try:
-            return self._bring(wanted, pack=pack)
+            return self._bring(wanted, pack=partial(pack, when))
         except Unbrought as unbrought:
-            return self._after(unbrought, key, there)
+            if (changed := self._after(unbrought, key, there)) is not None:
+                return changed
+            done = self._bring(wanted, pack=partial(pack, {}))
+            self._conditional = unbrought.error.store_code not in _NOT_KNOWN
+            return done
 
-    def _stamped(self, stamp: Stamp, uri: str, there: Head | None, original: Original) -> Original:
-        """A packed object with its stamp, to be written if the target still has what was judged."""
+    def _stamped(self, stamp: Stamp, uri: str, when: Mapping[str, str], original: Original) -> Original:
+        """A packed object with its stamp, to be written under a condition."""
         now, size = self._origins.now(), original.info.size
         told = stamps.written(stamp, now, key=self._origins.key, uri=uri, size=size)
-        when = {"if-none-match": "*"} if there is None else {"if-match": f'"{there.info.etag}"'}
-        return original.with_stamp(told, when if self._conditional else {})
+        return original.with_stamp(told, when)
 
-    def _after(self, unbrought: Unbrought, key: str, there: Head | None) -> Outcome:
-        """A refused condition: the target has another object by now, and both are to be judged anew; or its store takes
-        no such conditions, and is asked for none any more. Raises Unbrought for anything else."""
-        refused = unbrought.side is Side.DESTINATION and isinstance(unbrought.error, (Conflict, Invalid))
-        if not refused or not self._conditional or isinstance(unbrought, Judged):
+    def _after(self, unbrought: Unbrought, key: str, there: Head | None) -> Outcome | None:
+        """What a refusal means that may be of the condition. The target has another object by now, and both are to be
+        judged anew; or None: its store takes no such condition for this one. Raises Unbrought for anything else: what
+        is refused of one object must not leave the others without a condition."""
+        error = unbrought.error
+        if unbrought.side is not Side.DESTINATION or isinstance(unbrought, Judged):
+            raise unbrought
+        if isinstance(error, Conflict) and error.store_code in _BUSY:
+            raise Judged(Side.DESTINATION, error, Kind.RETRY, Code.TARGET_FAILED) from unbrought
+        if not isinstance(error, Conflict) and not (isinstance(error, Invalid) and error.store_code in _OF_CONDITIONS):
             raise unbrought
         with asking(Side.DESTINATION):
             found = self._target.head(key)
         if _etag(found) == _etag(there):
-            self._conditional = False
+            return None
         return Outcome(Kind.CHANGED, Code.SOURCE_CHANGED, "another object came to the target meanwhile")
 
 

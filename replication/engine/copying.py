@@ -120,7 +120,7 @@ class Copying:
             outcome = self._tried(wanted)
             if outcome.kind is not Kind.CHANGED:
                 return outcome
-            wanted = Wanted(wanted.key, -1, "")
+            wanted = Wanted(wanted.key, -1, "", again=wanted.again)
         return outcome
 
     def _tried(self, wanted: Wanted) -> Outcome:

@@ -20,7 +20,7 @@ from deployment.wiring import replication_jobs
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine import removal, settling
-from replication.engine.both_ways import CopyingBothWays, Origins
+from replication.engine.both_ways import CopyingBothWays, origins_of
 from replication.engine.carrying import carrying_of
 from replication.engine.copying import Copying
 from replication.engine.deletes import pinning
@@ -110,7 +110,7 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
         carrying = carrying_of(rule.terms, source, target)
         key, over = replication_jobs.proof_key(), lambda: made.over
         given = (source, target, mover, key, over, wants, carrying, pin.check)
-        copying = CopyingBothWays(_origins(link), *given) if rule.both_ways else Copying(*given, sure=rule.markers)
+        copying = CopyingBothWays(origins_of(link), *given) if rule.both_ways else Copying(*given, sure=rule.markers)
     deleting = None
     if pinning.may_delete(link, lease, source):
         remover = replication_jobs.remover_of(target)
@@ -120,10 +120,6 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
         # By turns: what is refused may be the oldest objects alone.
         made.most, made.newest = 1, standing.probes % 2 == 1
     return made
-
-
-def _origins(link: Link) -> Origins:
-    return Origins(link.rule.region, link.region, replication_jobs.stamp_key(), clock.now)
 
 
 # --- health -----------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from core.replicating.states import Health
 from core.travelling.describing import Description, description_of, matches
 from db import clock
 from deployment.wiring import replication_jobs
+from replication.engine.both_ways import origins_of
 from replication.engine.carrying import described, differing
 from replication.models import Link, Rule
 from replication.transitions import ledger, shards
@@ -54,6 +55,7 @@ class Looker:
         self._proof_key = replication_jobs.proof_key()
         self._terms, self._describes = self.rule.terms, replication_jobs.describer_of(self.source)
         self._describers: dict[int, Any] = {}
+        self._origins = {link.pk: origins_of(link) for link in self.links} if self.rule.both_ways else {}
         for link in self.links:
             if link.health != Health.DOWN:
                 self._open(link)
@@ -153,12 +155,20 @@ class Looker:
                 source = self.source.head(item.key)
                 if source is None:
                     return None
+                if self.rule.both_ways:
+                    return _lack(item) if self._is_older(link_id, item.key, source, there) else None
                 later = is_later(there.modified, source.modified)
                 alike = by_heads(source.info, there.info, place.uri(item.key), self._proof_key, later=later)
             equal = alike is Alike.EQUAL and not self._described_otherwise(link_id, named, there)
         except LakeMirrorError:
             return _lack(item, named.own)
         return None if equal else _lack(item, named.own)
+
+    def _is_older(self, link_id: int, key: str, source: Any, there: Any) -> bool:
+        """Whether a target's object is another one, and older, where the newer one stays."""
+        origins, uris = self._origins[link_id], (self.source.uri(key), self.places[link_id].uri(key))
+        equal = origins.is_equal(*uris, source, there, self._proof_key)
+        return not equal and origins.is_newer(*uris, source, there)
 
     def _described_otherwise(self, link_id: int, named: Named, there: Any) -> bool:
         """Whether a target's object has other headers, tags or another lock. Raises what its store answers."""

@@ -167,7 +167,8 @@ def links_of(made: Pass) -> list[tuple[int, str, str]]:
     if made.rule is None:
         return [(number, one["region"], one["uri"]) for number, one in enumerate(made.wish["targets"], 1)]
     links = [made.link] if made.link else list(Link.objects.filter(rule=made.rule_id).order_by("number"))
-    return [(link.number, link.region, link.uri) for link in links]
+    of = [link for link in links if not made.actions or str(link.number) in made.actions]
+    return [(link.number, link.region, link.uri) for link in of]
 
 
 def _audit(actor: Any, right: tuple[str, str], verb: Verb, subject: str, **more: Any) -> None:

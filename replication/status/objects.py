@@ -19,6 +19,7 @@ from core.travelling.describing import Description, description_of, differences,
 from db import clock
 from deployment.wiring import replication_jobs
 from jobs.concurrent_calls import ask_all
+from replication.engine.both_ways import origins_of
 from replication.engine.carrying import described
 from replication.models import Link, OpenObject, Rule
 
@@ -93,7 +94,7 @@ def look_at(rule: Rule, key: str) -> ObjectReading:
     calls[SOURCE] = partial(_look, rule.region, rule.uri, key, tagged=tagged)
     answers = ask_all(calls, limit=len(calls), seconds=SECONDS)
     source = told_by_source(answers[SOURCE])
-    targets = [_at_target(link, source, answers[link.pk], noted.get(link.pk), f"{link.uri}/{key}") for link in links]
+    targets = [_at_target(link, source, answers[link.pk], noted.get(link.pk), key) for link in links]
     return ObjectReading(key, source and source.seen, targets, clock.now())
 
 
@@ -132,14 +133,14 @@ def _look(region: str, uri: str, key: str, *, tagged: bool) -> _Looked | None:
 
 
 def _at_target(
-    link: Link, source: _Looked | None, looked: _Looked | LakeMirrorError | None, noted: OpenObject | None, uri: str
+    link: Link, source: _Looked | None, looked: _Looked | LakeMirrorError | None, noted: OpenObject | None, key: str
 ) -> AtTarget:
     if isinstance(looked, LakeMirrorError):
         return AtTarget(link, Standing.UNKNOWN, None, noted, str(looked))
     there = looked and looked.seen
     if source is None:
         return AtTarget(link, Standing.SOURCE_MISSING, there, noted)
-    if looked is not None and _is_equal(link, source, looked, uri):
+    if looked is not None and _is_equal(link, source, looked, key):
         return AtTarget(link, Standing.VERIFIED, there)
     status, terms = noted.status if noted else "", link.rule.terms
     wanted = link.rule.wants(source.seen.modified) and matches(terms.tags, source.described.tags or {})
@@ -148,10 +149,13 @@ def _at_target(
     return AtTarget(link, Standing.FAILED if status == OpenStatus.FAILED.value else Standing.PENDING, there, noted)
 
 
-def _is_equal(link: Link, source: _Looked, there: _Looked, uri: str) -> bool:
+def _is_equal(link: Link, source: _Looked, there: _Looked, key: str) -> bool:
     """Whether it is there as the source has it, with all that describing."""
+    uri, proof_key = f"{link.uri}/{key}", replication_jobs.proof_key()
+    if link.rule.both_ways:
+        return origins_of(link).is_equal(f"{link.rule.uri}/{key}", uri, source.seen, there.seen, proof_key)
     later = is_later(there.seen.modified, source.seen.modified)
-    alike = by_heads(source.seen.info, there.seen.info, uri, replication_jobs.proof_key(), later=later)
+    alike = by_heads(source.seen.info, there.seen.info, uri, proof_key, later=later)
     if alike is not Alike.EQUAL:
         return False
     return not (link.rule.terms.all and differences(source.described, there.described, clock.now()))

@@ -23,13 +23,15 @@ ENDED = (OpenStatus.FAILED.value, OpenStatus.SKIPPED.value)
 
 
 def begin(made: Pass) -> Pass:
-    """Store a pass with its stretches: those of its rule, as far as they are cut by now."""
+    """Store a pass with its stretches, those of its rule as far as they are cut by now, and with its targets: one that
+    comes later is none of it."""
     stretches = [Stretch(b"", None)]
     if made.rule_id is not None:
         rows = made.rule.shards.order_by("low")
         stretches = [Stretch(bytes(row.low), None if row.high is None else bytes(row.high)) for row in rows]
-        links = 1 if made.link_id is not None else made.rule.links.count()
-        made.total = made.rule.full_objects * links if made.rule.full_ended_at and not made.prefix else None
+        of = [made.link] if made.link_id is not None else list(made.rule.links.kept().order_by("number"))
+        made.actions = {str(link.number): {} for link in of}
+        made.total = made.rule.full_objects * len(of) if made.rule.full_ended_at and not made.prefix else None
     made.save()
     PassStretch.objects.bulk_create(
         [PassStretch(of=made, low=one.low, high=one.high, after=one.low) for one in core.below(stretches, made.prefix)],

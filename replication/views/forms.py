@@ -113,7 +113,7 @@ class SettingsForm(forms.Form):
         super().__init__(*args, label_suffix="", **more)
         wanted = str(self.initial.get("scan_every", ""))
         self.fields["scan_every"].choices = _choices(
-            int(wanted) if wanted.isdigit() and len(wanted) < 9 else SCAN_EVERY
+            int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else SCAN_EVERY
         )
         for field in self.fields.values():
             field.widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")

@@ -110,7 +110,7 @@ def pass_cancel(request: HttpRequest, number: int) -> HttpResponse:
 
 def _asked(request: HttpRequest) -> Asked:
     given = request.POST.get("older_than", "0")
-    seconds = int(given) if given.isdigit() and len(given) < 10 else 0
+    seconds = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
     older: datetime | None = clock.now().astimezone(UTC) - timedelta(seconds=seconds) if seconds else None
     everything = request.POST.get("what") == What.ALL
     return Asked(request.POST.get("prefix", ""), older, What.ALL.value if everything else What.MISSING.value)

@@ -8,14 +8,17 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import Conflict, Invalid
+from core.errors import Conflict, Invalid, LakeMirrorError
 from core.replicating.eligible import is_own
+from core.replicating.retries import DAILY
 from core.replicating.stamps import STAMP_HEADER
 from core.replicating.wishes import RuleWish, TargetWish
 from db import clock
 from rbac.models import User
-from replication.models import Rule
+from replication.models import Link, Rule
 from replication.services.rules import rule_create
+from replication.status.objects import look_at
+from tests.replication.test_carrying import coded
 from tests.replication.world import AWAY, FAR, HOME, World, silent
 
 pytestmark = pytest.mark.django_db
@@ -143,6 +146,102 @@ def test_who_writes_while_a_copy_is_on_its_way(w: World, conditional: bool) -> N
     w.away.before = write
     w.copy()
     assert ends.check_alike() == {"a": "third" if conditional else "second"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        coded(Invalid("400"), "MetadataTooLarge"),
+        coded(Invalid("400"), "InvalidArgument"),
+        coded(Conflict("409"), "ConditionalRequestConflict"),
+    ],
+    ids=lambda error: error.store_code,
+)
+def test_an_object_that_is_refused_leaves_the_others_their_condition(w: World, error: LakeMirrorError) -> None:
+    ends = Ends(w, PAIR)
+    for key in "ab":
+        ends.put(HOME, key, "first")
+    ends.settle()
+    w.later(5)
+    for key in "ab":
+        ends.put(HOME, key, "second")
+    w.later(400)
+    w.scan()
+    Link.objects.update(workers=1)
+    refused: list[str] = []
+
+    def meanwhile(method: str, bucket: str, key: str) -> None:
+        if (method, key) == ("PUT", "a") and not refused:
+            refused.append(key)
+            raise error
+        if (method, key) == ("PUT", "b"):
+            w.away.before = lambda *_: None
+            w.later(5)
+            ends.put(AWAY, "b", "third")
+
+    w.away.before = meanwhile
+    w.copy()
+    w.away.before = lambda *_: None
+    w.later(DAILY)
+    assert refused and ends.check_alike() == {"a": "second", "b": "third"}
+
+
+def test_a_store_that_knows_no_conditions_gets_all(w: World) -> None:
+    ends = Ends(w, PAIR)
+    w.away.refuses_conditions = True
+    for key in "abc":
+        ends.put(HOME, key, "first")
+    assert len(ends.check_alike()) == 3
+    ends.put(HOME, "a", "second")
+    assert ends.check_alike()["a"] == "second"
+
+
+def hide_etags(w: World) -> None:
+    """All are encrypted by KMS, so each store gives ETags of its own."""
+    for region, store in w.stores.items():
+        store.told = {"x-amz-server-side-encryption": "aws:kms"}
+        store.etag_of = lambda data, region=region: f"{region}-{hash(data):x}"
+
+
+def test_of_two_objects_of_one_second_the_copy_is_not_taken_for_that_of_the_later_one(w: World) -> None:
+    ends = Ends(w, PAIR)
+    hide_etags(w)
+    ends.put(HOME, "a", "one")
+    at = w.home.modified["src", "a"]
+    w.scan()
+    w.copy()
+    assert ends.there(AWAY) == {"a": "one"}
+    ends.put(HOME, "a", "two")
+    w.home.modified["src", "a"] = w.away.modified["out", "a"] = at
+    assert ends.check_alike() == {"a": "two"}
+
+
+def test_a_copy_that_came_late_over_another_way_is_not_taken_for_a_newer_object(w: World) -> None:
+    """By the times of stores it is younger: it was copied after the source had another one."""
+    ends = Ends(w, [(HOME, AWAY), (AWAY, FAR), (FAR, AWAY)])
+    Rule.objects.filter(name=FAR).update(paused=True)
+    hide_etags(w)
+    ends.put(HOME, "a", "one")
+    w.scan()
+    Rule.objects.filter(name=AWAY).update(paused=True)
+    w.copy()
+    Rule.objects.filter(name=HOME).update(paused=True)
+    w.later(600)
+    ends.put(HOME, "a", "two")
+    w.later(600)
+    Rule.objects.filter(name=AWAY).update(paused=False)
+    w.work(2)
+    assert ends.there(FAR) == {"a": "one"}
+    w.rule((FAR, "s3://two"), name="straight", conflict="newest")
+    reading = look_at(Rule.objects.get(name="straight"), "a")
+    assert reading.standing == "PENDING"
+    w.later(400)
+    w.work()
+    assert ends.there(FAR) == {"a": "two"}
+    assert look_at(Rule.objects.get(name="straight"), "a").standing == "COMPLETED"
+    written = ends.written
+    ends.settle()
+    assert ends.written == written
 
 
 @pytest.mark.parametrize("ways", [RING, MESH], ids=["ring", "mesh"])

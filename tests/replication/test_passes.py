@@ -13,8 +13,10 @@ from core.errors import Denied, Invalid
 from core.replicating.passes import PassKind, PassState, What, unpack
 from db import clock
 from jobs.models import Duty
+from replication.engine import settling
 from replication.engine.passes import duty, reading
 from replication.models import Link, OpenObject, Pass, PassRows, PassStretch, Rule, Shard
+from replication.services.passes import links_of
 from replication.transitions import ledger, passes
 from replication.transitions.duties import PASS
 from tests.replication.world import AWAY, FAR, World, refusing, silent
@@ -127,6 +129,22 @@ def _at_once(lanes: Any, act: Callable[[], Any], *, large: bool) -> Any:
     return done
 
 
+def test_one_that_was_sent_by_a_worker_that_is_gone_and_has_changed_since_is_sent_again(w: World) -> None:
+    """The source has another object than the pass saw, and the target has that by now."""
+    w.put("a", b"one")
+    w.rule()
+    w.work()
+    made = resync(w, what=What.ALL.value)
+    w.look()
+    w.put("a", b"another")
+    with mock.patch.object(settling, "settle", side_effect=Killed), pytest.raises(Killed):
+        w.copy()
+    assert w.there() == {"a": b"another"}
+    w.later(200)
+    made = through(w, made)
+    assert (made.state, made.copied, w.rows()) == (PassState.COMPLETED, 1, [])
+
+
 def test_three_of_a_thousand_fail_and_are_named_and_a_later_retry_changes_no_end(w: World) -> None:
     """Scenario 7."""
     keys_of(w, 1000)
@@ -198,7 +216,8 @@ def test_whoever_is_killed_at_any_step_counts_nothing_twice_and_loses_nothing(w:
     w.rule()
     w.work()
     for number in range(1, 36):
-        w.away.buckets["out"].clear()
+        for key in w.there():
+            del w.away.buckets["out"][key]
         made = resync(w, what=(What.ALL if number % 2 else What.MISSING).value)
         left = [number]
 
@@ -335,6 +354,48 @@ def test_a_ledger_without_room_makes_the_pass_wait_and_loses_nothing(w: World) -
         assert len(w.rows()) == 18 and not w.link().overflowed
     made = through(w, made)
     assert (made.state, made.copied) == (PassState.COMPLETED, 30)
+
+
+def test_a_ledger_that_stays_without_room_is_told_and_the_source_left_alone(w: World) -> None:
+    keys_of(w, 30)
+    w.rule()
+    w.away.before = refusing(Invalid("no"), "PUT", keys="k")
+    with mock.patch.object(ledger, "MOST_OPEN", 20):
+        w.scan()
+        w.copy()
+        made = resync(w)
+        w.look()
+        made.refresh_from_db()
+        assert made.state == PassState.RUNNING and "as many open objects as it may have" in made.message
+        assert Duty.objects.get(kind=PASS).due_at > clock.now() + timedelta(seconds=5)
+    w.away.before = lambda *_: None
+    made = through(w, made)
+    assert (made.state, made.message, len(w.there())) == (PassState.COMPLETED, "", 30)
+
+
+def test_a_target_that_comes_while_a_dry_run_goes_on_is_none_of_it(w: World) -> None:
+    for store in w.stores.values():
+        store.per_page = 5
+    keys_of(w, 20)
+    rule = w.rule()
+    made = dry_run(w)
+    note = reading.Reading._note
+
+    def once(self: Any, *of: Any) -> bool:
+        self.full = True
+        return note(self, *of)
+
+    with mock.patch.object(reading.Reading, "_note", once):
+        w.look()
+    made.refresh_from_db()
+    assert made.state == PassState.RUNNING and made.actions["1"]["copy"][0] == 5
+    Link.objects.create(rule=rule, number=2, region=FAR, uri="s3://two", added_at=clock.now(), uncompared=True)
+    made = through(w, made)
+    assert made.state == PassState.COMPLETED
+    assert {link: {action: n for action, (n, _) in of.items()} for link, of in made.actions.items()} == {
+        "1": {"copy": 20}
+    }
+    assert [number for number, _, _ in links_of(made)] == [1]
 
 
 def test_a_dry_run_writes_nothing_and_tells_what_the_real_one_does(w: World) -> None:

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from adapters.s3.fast_store import FastObjectStore, ListedPage
 from adapters.s3.store import NO_HEADERS, split_uri
 from adapters.s3.write_probe import probe
-from core.errors import Conflict, LakeMirrorError, Unreachable
+from core.errors import Conflict, Invalid, LakeMirrorError, Unreachable
 from core.replicating.eligible import is_own
 from core.travelling.describing import TAGGING, tagging
 from db import clock
@@ -65,6 +65,7 @@ class Store(BesideBytes):
         self.created: dict[str, str] = {}
         """When buckets were created; of one that isn't here nobody is told."""
         self.heeds_if_match = True
+        self.refuses_conditions = False
         self.locked: set[str] = set()
 
     head = FastObjectStore.head
@@ -77,6 +78,10 @@ class Store(BesideBytes):
             raise Conflict("412 PreconditionFailed")
 
     def _put(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:
+        if self.refuses_conditions and given.keys() & {"if-match", "if-none-match"}:
+            error = Invalid("501 NotImplemented")
+            error.store_code = "NotImplemented"
+            raise error
         return Answer(b"", self._own(super()._put(bucket, key, given, body), body))
 
     def _head(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Any:

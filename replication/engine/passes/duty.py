@@ -23,6 +23,7 @@ PATIENT = timedelta(minutes=10)
 GATHERED = 2000
 WAIT_SECONDS = 2.0
 RESTING_SECONDS = 10.0
+_CROWDED = "the link has as many open objects as it may have: mend what they fail for, and it goes on"
 
 
 def advance(lease: Lease) -> DutyOutcome:
@@ -40,10 +41,10 @@ def advance(lease: Lease) -> DutyOutcome:
         return DutyOutcome(why, RESTING_SECONDS)
     with lease.keep_alive():
         try:
-            read = _read(made, lease)
+            read, crowded = _read(made, lease)
         except LakeMirrorError as error:
             return _refused(made, lease, error)
-        return _go_on(made, lease, read)
+        return _go_on(made, lease, read, crowded)
 
 
 def why_it_waits(made: Pass) -> str:
@@ -64,12 +65,13 @@ def _tell(made: Pass, message: str) -> None:
     Pass.objects.filter(pk=made.pk, ended_at=None).exclude(message=message).update(message=message)
 
 
-def _read(made: Pass, lease: Lease) -> bool:
-    """Read on, unless as many objects wait as may; whether every stretch is read. Raises what a store answers."""
+def _read(made: Pass, lease: Lease) -> tuple[bool, bool]:
+    """Read on, unless as many objects wait as may; whether every stretch is read, and whether the link has no room for
+    what was found. Raises what a store answers."""
     if made.read_at is not None:
-        return True
+        return True, False
     if not made.is_dry and passes.waiting_rows(made).count() >= AHEAD:
-        return False
+        return False, False
     rule, links = rule_of(made)
     looker = looker_of(rule, links)
     looker.dated = made.older_than is not None
@@ -78,12 +80,13 @@ def _read(made: Pass, lease: Lease) -> bool:
             if link.pk in looker.unasked:
                 replication_jobs.place_of(link.region, link.uri)
                 raise Unreachable(f"link {link.number} is down: {link.health_message}")
-        read = Reading(made, lease, links, looker).carry()
+        reading = Reading(made, lease, links, looker)
+        read = reading.carry()
     finally:
         looker.close()
     if read:
         Pass.objects.filter(pk=made.pk, read_at=None).update(read_at=clock.now())
-    return read
+    return read, reading.crowded
 
 
 def _refused(made: Pass, lease: Lease, error: LakeMirrorError) -> DutyOutcome:
@@ -102,10 +105,10 @@ def _refused(made: Pass, lease: Lease, error: LakeMirrorError) -> DutyOutcome:
     return DutyOutcome(str(error), RESTING_SECONDS, whole=False)
 
 
-def _go_on(made: Pass, lease: Lease, read: bool) -> DutyOutcome:
+def _go_on(made: Pass, lease: Lease, read: bool, crowded: bool) -> DutyOutcome:
     """What has failed is written down once nothing else waits, or there is no room for more; then it may end."""
     Pass.objects.filter(pk=made.pk).update(error_since=None)
-    _tell(made, "")
+    _tell(made, _CROWDED if crowded else "")
     if made.is_dry:
         return _ended(made, lease) if read else DutyOutcome("reading", 0.0)
     waiting, failed = passes.waiting_rows(made).count(), passes.failed_rows(made).count()
@@ -114,6 +117,8 @@ def _go_on(made: Pass, lease: Lease, read: bool) -> DutyOutcome:
     Pass.objects.filter(pk=made.pk, ended_at=None).update(waiting=waiting)
     if read and not waiting:
         return _ended(made, lease)
+    if crowded:
+        return DutyOutcome(_CROWDED, RESTING_SECONDS)
     pause = 0.0 if not read and waiting < AHEAD else WAIT_SECONDS
     return DutyOutcome(f"{count(waiting, 'object')} to be copied", pause)
 

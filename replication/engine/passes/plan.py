@@ -18,10 +18,14 @@ from replication.transitions.ledger import Lack
 
 
 def rule_of(made: Pass) -> tuple[Rule, list[Link]]:
-    """The rule, and the links that the pass is of. Of a wish they are in no table: their keys are below zero."""
+    """The rule, and the links that the pass is of, as far as they are still there. Of a wish they are in no table:
+    their keys are below zero."""
     if made.rule is not None:
+        if made.link is not None:
+            return made.rule, [made.link]
         links = made.rule.links.filter(removing=False).order_by("number")
-        return made.rule, [made.link] if made.link is not None else list(links)
+        # One of the version before has written down no targets as it began.
+        return made.rule, [link for link in links if not made.actions or str(link.number) in made.actions]
     return imagined(made.wish, made.began_at)
 
 

@@ -30,7 +30,7 @@ AHEAD = 10_000
 
 @dataclass
 class Reading:
-    """One round of a pass. `full`: as many objects wait as may."""
+    """One round of a pass. `full`: as many objects wait as may; `crowded`: the link has no room for more."""
 
     made: Pass
     lease: Lease
@@ -38,6 +38,7 @@ class Reading:
     looker: Looker
     seconds: float = SLICE_SECONDS
     full: bool = False
+    crowded: bool = False
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()
@@ -80,7 +81,7 @@ class Reading:
             if made is None:
                 return False
             if link is not None and not self._give(link, judged):
-                self.full = True
+                self.full = self.crowded = True
                 return False
             Pass.objects.filter(pk=made.pk).update(
                 actions=_summed(made.actions, judged),
