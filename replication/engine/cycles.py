@@ -93,8 +93,9 @@ def end(rule: Rule, lease: Lease) -> bool:
 def compared(rule_id: int) -> models.QuerySet[Link]:
     """The links that the look that ends has compared with all of the source: those that could be read everywhere, and
     where no stretch is left to be looked through again, those that were compared before, too: what could not be read
-    of them has been looked at since."""
+    of them has been looked at since. Not so where another look is wanted: the rule may copy more by now."""
     links = Link.objects.filter(rule=rule_id)
-    if Shard.objects.filter(rule=rule_id, dirty=True).exists():
+    again = Rule.objects.filter(pk=rule_id, scan_wanted=True)
+    if again.exists() or Shard.objects.filter(rule=rule_id, dirty=True).exists():
         return links.filter(uncompared=False)
     return links.filter(Q(uncompared=False) | Q(compared_at__isnull=False))

@@ -135,10 +135,11 @@ def overflow(rule_id: int) -> None:
 
 
 def all_noted(rule_id: int) -> None:
-    """Where no stretch is left to be looked through again the rows tell all that is known to lack. Inside of a
-    transaction that holds the links."""
-    dirty = Shard.objects.filter(rule=rule_id, dirty=True)
-    if not dirty.exists():
+    """Where no stretch is left to be looked through again the rows tell all that is known to lack, unless the rule has
+    been changed since the last look through all began: it may copy more by now. Inside of a transaction that holds the
+    links."""
+    as_it_is = Rule.objects.filter(pk=rule_id, scan_wanted=False, full_began_at__gte=F("changed_at"))
+    if as_it_is.exists() and not Shard.objects.filter(rule=rule_id, dirty=True).exists():
         Link.objects.filter(rule=rule_id, overflowed=True).update(overflowed=False)
 
 

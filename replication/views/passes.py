@@ -109,8 +109,10 @@ def pass_cancel(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _asked(request: HttpRequest) -> Asked:
-    given = request.POST.get("older_than", "0")
-    seconds = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+    given = request.POST.get("older_than", "") or "0"
+    if not (given.isascii() and given.isdigit() and len(given) < 10):
+        raise Invalid(f"'{given[:40]}' is no number of seconds", field="older_than")
+    seconds = int(given)
     older: datetime | None = clock.now().astimezone(UTC) - timedelta(seconds=seconds) if seconds else None
     everything = request.POST.get("what") == What.ALL
     return Asked(request.POST.get("prefix", ""), older, What.ALL.value if everything else What.MISSING.value)

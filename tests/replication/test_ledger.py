@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from unittest import mock
 
 import pytest
 from django.db.models import Q
 
 from core.errors import Invalid
+from core.mirroring.states import State
 from db import clock
+from jobs.lease import Lease
+from rbac.models import User
+from replication.engine import cycles
 from replication.engine.looking import Lacks, Looker
 from replication.models import Link, Rule, Shard, Touched
+from replication.services.rules import rule_update
+from replication.status.rules import rule_reading
 from replication.transitions import ledger, shards, touching
 from replication.transitions.ledger import Lack, Tried
 from tests.replication.world import AWAY, FAR, HOME, World, refusing
@@ -213,3 +220,48 @@ def test_named_keys_of_a_paused_rule_wait(w: World) -> None:
     touching.objects_changed(HOME, {("src", "a")})
     w.work(1)
     assert Touched.objects.count() == 1
+
+
+def test_a_rule_that_copies_more_since_a_comparison_began_is_not_up_to_date_when_that_ends(
+    w: World, owner: User
+) -> None:
+    w.put("old")
+    w.home.modified["src", "old"] -= timedelta(days=1)
+    w.rule(existing=False)
+    w.put("new")
+    w.home.modified["src", "new"] += timedelta(seconds=5)
+    w.work()
+    assert list(w.there()) == ["new"] and state(w) is State.UP_TO_DATE
+    Rule.objects.update(scan_wanted=True)
+    end = cycles.end
+
+    def edited_meanwhile(rule: Rule, lease: Lease) -> bool:
+        if rule.cycle_began_at and not rule.existing:
+            rule_update(actor=owner, name="r", changes={"existing": True})
+        return end(rule, lease)
+
+    with mock.patch.object(cycles, "end", edited_meanwhile):
+        w.scan()
+    assert Rule.objects.get().existing and state(w) is State.SYNCING
+    w.work()
+    assert sorted(w.there()) == ["new", "old"] and state(w) is State.UP_TO_DATE
+
+
+def test_one_stretch_that_is_looked_through_says_nothing_of_a_rule_that_copies_more(w: World, owner: User) -> None:
+    """In a large place, whose stretches take their time."""
+    rule = w.rule(existing=False)
+    w.work()
+    rule_update(actor=owner, name="r", changes={"existing": True})
+    ledger.all_noted(rule.pk)
+    assert w.link().overflowed
+    Rule.objects.update(scan_wanted=False)
+    ledger.all_noted(rule.pk)
+    assert w.link().overflowed
+    Rule.objects.update(full_began_at=clock.now())
+    ledger.all_noted(rule.pk)
+    assert not w.link().overflowed
+
+
+def state(w: World) -> State:
+    """Of the only link."""
+    return rule_reading(Rule.objects.get(), clock.now()).links[0].told.state

@@ -36,6 +36,13 @@ def test_a_resync_is_begun_on_the_page_and_shows_how_far_it_is(w: World, olga: C
     assert f'href="/replication/passes/{made.pk}/"' in listed and "Completed" in listed
 
 
+def test_an_age_that_is_no_number_begins_no_pass_of_everything(w: World, olga: Client) -> None:
+    w.rule()
+    for age in ("²", "-1", "week", "9" * 30):
+        answer = olga.post("/replication/r/passes/begin/", {"kind": "resync", "link": "1", "older_than": age})
+        assert answer.status_code == 400 and not Pass.objects.exists()
+
+
 def test_a_dry_run_shows_its_rows_and_is_canceled(w: World, olga: Client) -> None:
     w.rule()
     made = a_pass(Rule.objects.get())

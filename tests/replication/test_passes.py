@@ -272,6 +272,13 @@ def test_a_pass_waits_for_a_link_that_is_paused_down_or_blocked(w: World) -> Non
     assert w.link().health == "blocked"
     made.refresh_from_db()
     assert (made.state, made.failed) == (PassState.RUNNING, 0) and made.message.startswith("the link is blocked")
+    healthy = Link.objects.filter(pk=w.link().pk)
+    health = healthy.values("health", "stale_since", "stale_message").get()
+    healthy.update(health="up", stale_since=clock.now(), stale_message="it has lost its pin")
+    w.look()
+    made.refresh_from_db()
+    assert made.message == "the link is stale: it has lost its pin"
+    healthy.update(**health)
     w.away.before = lambda method, bucket, key: None
     for _ in range(6):
         w.later(70)

@@ -58,6 +58,8 @@ def why_it_waits(made: Pass) -> str:
         return "the link is paused"
     if link is not None and link.health != Health.UP:
         return f"the link is {link.health}: {link.health_message}"
+    if link is not None and link.stale_since:
+        return f"the link is stale: {link.stale_message}"
     return ""
 
 
