@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress
 from typing import Any, NamedTuple
 
 from adapters.places.reader import time_of
@@ -119,7 +120,24 @@ class Looker:
                 for item, alike in judged
                 if alike is Alike.DIFFERENT or item in lacking
             ]
+            if self.rule.both_ways:
+                lacks[link_id] = self._without_newer(link_id, lacks[link_id], there)
         return self.tagged(lacks)
+
+    def _without_newer(self, link_id: int, lacks: Sequence[Lack], there: Collection[str]) -> list[Lack]:
+        """What lacks, but for keys of which the target has a newer object, which stays."""
+        differ = [lack.key for lack in lacks if lack.key.decode() in there]
+        stays = set(compress(differ, self.pool.map(partial(self._stays, link_id), differ)))
+        return [lack for lack in lacks if lack.key not in stays]
+
+    def _stays(self, link_id: int, key: bytes) -> bool:
+        """By HEAD of both; what can't be told now is for the link to find out."""
+        name = key.decode()
+        try:
+            source, there = self.source.head(name), self.places[link_id].head(name)
+            return bool(source and there) and not self._is_older(link_id, name, source, there)
+        except LakeMirrorError:
+            return False
 
     def tagged(self, lacks: Mapping[int, Sequence[Lack]]) -> Lacks:
         """What lacks of objects that have the tags that the rule asks for. They are asked only here."""

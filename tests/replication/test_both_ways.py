@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -19,6 +20,7 @@ from replication.models import Link, Rule
 from replication.services.rules import rule_create
 from replication.status.objects import look_at
 from tests.replication.test_carrying import coded
+from tests.replication.test_passes import dry_run, rows_of, through
 from tests.replication.world import AWAY, FAR, HOME, World, silent
 
 pytestmark = pytest.mark.django_db
@@ -194,6 +196,19 @@ def test_a_store_that_knows_no_conditions_gets_all(w: World) -> None:
     assert len(ends.check_alike()) == 3
     ends.put(HOME, "a", "second")
     assert ends.check_alike()["a"] == "second"
+
+
+def test_a_dry_run_replaces_nothing_that_is_newer(w: World) -> None:
+    w.rule(conflict="newest")
+    for key in ("older", "newer"):
+        w.put(key, b"ours")
+    for key, seconds in (("older", -60), ("newer", 60)):
+        w.away.buckets["out"][key] = b"somebody's"
+        w.away.modified["out", key] = clock.now() + timedelta(seconds=seconds)
+    made = through(w, dry_run(w))
+    assert rows_of(made) == [("newer", "skip", "target-newer"), ("older", "overwrite", "")]
+    w.work()
+    assert w.there() == {"older": b"ours", "newer": b"somebody's"}
 
 
 def hide_etags(w: World) -> None:

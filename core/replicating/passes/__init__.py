@@ -68,6 +68,7 @@ class Why(StrEnum):
     OWN = "own"
     FILTER = "filter"
     NEWER = "newer"
+    TARGET_NEWER = "target-newer"
     KEY_TOO_LONG = Code.KEY_TOO_LONG.value
 
 
@@ -75,6 +76,7 @@ WHY_WORDS: Mapping[str, str] = {
     Why.OWN: "LakeMirror's own",
     Why.FILTER: "not what the rule copies",
     Why.NEWER: "not older than asked",
+    Why.TARGET_NEWER: "the target has a newer one",
     Why.KEY_TOO_LONG: "its key would be longer than 1,024 bytes at the target",
 }
 

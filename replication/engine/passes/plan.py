@@ -112,7 +112,8 @@ class Judge:
         if lack is None:
             everything = self._made.what == What.ALL
             left = isinstance(item, Listed) and (everything or there is None or self._differs(item, there))
-            judged.add(link, item, *((Action.SKIP, Why.FILTER) if left else (Action.EQUAL,)))
+            why = Why.TARGET_NEWER if self._looker.rule.both_ways and there is not None else Why.FILTER
+            judged.add(link, item, *((Action.SKIP, why) if left else (Action.EQUAL,)))
             return
         judged.lacks[link.pk].append(lack)
         if not fits(self._prefix(link), item.key):
