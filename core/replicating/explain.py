@@ -93,8 +93,8 @@ class LinkFacts:
     """Why nothing is deleted there before somebody confirms the source, "" if it may be."""
     asked: int = 0
     """So many deletions wait for somebody to approve them."""
-    unsure: bool = False
-    """Whether what is to be deleted there is not known, for what LakeMirror keeps of that could not be read."""
+    unsure: str = ""
+    """Why it is not known what is to be deleted there, "" if it is."""
     deletes: int = 0
     """So many deletions are noted or due, those that wait for somebody too."""
 
@@ -156,8 +156,7 @@ def _not_compared(link: LinkFacts, scan: ScanFacts, now: datetime) -> Phrase:
     ago = f"last compared {in_words((now - link.compared_at).total_seconds())} ago" if link.compared_at else ""
     last = ago or "it was never compared"
     if link.unsure and not scan.error:
-        why = "what LakeMirror keeps in _lakemirror/ there could not be read or written when all was compared"
-        return sentence(f"what is to be deleted is not known: {why}; {last}")
+        return sentence(f"not all that is to be deleted is known: {link.unsure}; {last}")
     why = scan.error or "the target could not be read when all was compared"
     return sentence(f"what it lacks is not known: {why}; {last}")
 

@@ -72,8 +72,9 @@ def end(rule: Rule, lease: Lease) -> bool:
         ledger.hold_all(rule.pk)
         links = compared(rule.pk)
         links.update(overflowed=False)
-        # Where nobody knew what is the link's own, it is not known what is to be deleted.
-        (links.filter(unsure_deletes=False) if rule.markers else links).update(compared_at=now)
+        # Where nobody knew what is the link's own, or could note it all, it is not known what is to be deleted.
+        known = links.filter(unsure_deletes=False, unnoted_deletes=False) if rule.markers else links
+        known.update(compared_at=now)
         if rule.markers and rule.full_objects and not sums["objects"]:
             freezing.freeze(rule.pk, Code.SOURCE_EMPTY, freezing.EMPTY, now)
         duties.wake_links(deletions.end_look(rule, now))

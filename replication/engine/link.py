@@ -6,7 +6,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Min
+from django.db.models import Min, Q
 
 from core.bringing import Side, Unbrought
 from core.errors import LakeMirrorError
@@ -167,9 +167,13 @@ def _keep_pace(link: Link, sent: Sent, seconds: float) -> None:
 def _look_at_what_overflowed(link: Link) -> None:
     """Once half of the rows are gone there is room for what was only marked as lacking. Until a look through all, or in
     a large place through all that is marked, could note all of it, the link lacks more than its rows tell."""
-    overflowed = Link.objects.filter(pk=link.pk, overflowed=True).exists()
-    if overflowed and ledger.open_number(link.pk) <= ledger.MOST_OPEN // 2:
-        if shards.are_many(link.rule_id):
+    lacks = Link.objects.filter(Q(overflowed=True) | Q(unnoted_deletes=True, rule__markers=True), pk=link.pk)
+    overflowed = lacks.values_list("overflowed", flat=True).first()
+    if overflowed is None:
+        return
+    # Deletions may have half of the rows, so there is room for more of them once there are fewer.
+    if ledger.open_number(link.pk) <= ledger.MOST_OPEN // (2 if overflowed else 4):
+        if overflowed and shards.are_many(link.rule_id):
             waiting = shards.hasten_dirty(link.rule_id, clock.now())
         else:
             waits = Rule.objects.filter(pk=link.rule_id, cycle_began_at=None, scan_wanted=False)

@@ -263,6 +263,13 @@ def _is_fresh(link: Link, rule: Rule) -> bool:
     return link.added_at is not None and (rule.full_began_at is None or rule.full_began_at < link.added_at)
 
 
+def _unsure(link: Link) -> str:
+    """Why it is not known what is to be deleted at a link's target, "" if it is."""
+    if link.unsure_deletes:
+        return "what LakeMirror keeps in _lakemirror/ there could not be read or written when all was compared"
+    return "it was more than is noted at once, and all is compared again" if link.unnoted_deletes else ""
+
+
 def _link_reading(
     link: Link,
     counts: Sequence[ReasonCount],
@@ -302,7 +309,7 @@ def _link_reading(
         stale=link.stale_message if link.stale_since else "",
         frozen=link.frozen_message if link.frozen_since and rule.markers else "",
         asked=asked,
-        unsure=link.unsure_deletes and rule.markers,
+        unsure=_unsure(link) if rule.markers else "",
         deletes=sums[OpenStatus.WAITING.value][0] + sums[OpenStatus.DELETING.value][0],
     )
     return LinkReading(link, facts, tell_link(facts, scan, now, rule.pause), counts, now)

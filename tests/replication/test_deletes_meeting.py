@@ -15,6 +15,7 @@ from core.errors import Conflict, Denied, Unreachable
 from core.replicating.outcomes import Kind, Outcome
 from core.replicating.states import ApprovalState, Code
 from db import clock
+from jobs.models import Duty
 from replication.engine import link as link_duty
 from replication.engine import settling
 from replication.engine.round import Round
@@ -37,6 +38,12 @@ def root(owner: Any) -> Any:
 
 def told(w: World) -> str:
     return rule_reading(Rule.objects.get(), clock.now()).told.word
+
+
+def said(w: World) -> Any:
+    """What is said of the link while workers are there."""
+    Duty.objects.update(due_at=clock.now())
+    return rule_reading(Rule.objects.get(), clock.now()).links[0].told
 
 
 def quiet(*_: str) -> None:
@@ -264,6 +271,30 @@ def test_deletions_that_wait_leave_room_for_copies(w: World) -> None:
         look(w)
         w.copy()
         assert {f"n{n}" for n in range(4)} <= set(w.there())
+
+
+def test_deletions_for_which_there_was_no_room_are_looked_for_again(w: World) -> None:
+    keys = [f"k{n:02}" for n in range(20)]
+    copied(w, *keys, delete_percent=100)
+    with mock.patch("replication.transitions.ledger.MOST_OPEN", 8):
+        w.away.before = refusing(Denied("403"), "PUT", keys="n")
+        for n in range(4):
+            w.put(f"n{n}")
+        w.work()
+        go(w, *keys[:2])
+        look(w)
+        assert not Approval.objects.exists() and w.names(kind="delete") == []
+        w.away.before = quiet
+        w.later(4000)
+        w.copy()
+        assert {f"n{n}" for n in range(4)} <= set(w.there()) and "more than is noted" in str(said(w).sentence)
+        w.scan()
+        w.scan()
+        w.later(61)
+        w.copy()
+        assert not set(keys[:2]) & set(w.there())
+        look(w)
+        assert said(w).word == "Up to date"
 
 
 def test_a_clock_that_was_ahead_holds_up_no_deletion_for_ever(w: World) -> None:
