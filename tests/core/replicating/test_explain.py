@@ -161,7 +161,7 @@ def test_a_pause_of_a_rule_is_that_of_all_its_links() -> None:
 
 
 def test_red_is_for_what_needs_somebody() -> None:
-    assert [state for state in STATES if state.tone is Tone.BAD] == [State.BLOCKED, State.FAILED]
+    assert [state for state in STATES if state.tone is Tone.BAD] == [State.BLOCKED, State.FROZEN, State.FAILED]
     assert [state.severity for state in STATES if state.tone is Tone.GOOD] == [State.UP_TO_DATE.severity]
 
 
