@@ -45,6 +45,7 @@ STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (errors.Unreachable, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.Throttled, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.Full, HTTPStatus.BAD_GATEWAY),
+    (errors.Unversioned, HTTPStatus.BAD_GATEWAY),
     (errors.NoData, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.Unreadable, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.RemoteFailure, HTTPStatus.BAD_GATEWAY),

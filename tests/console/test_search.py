@@ -205,7 +205,9 @@ def test_the_page_groups_what_it_found_by_kind(olga: Client, company: dict[str, 
 def test_every_page_has_the_box(olga: Client, company: dict[str, Mirror]) -> None:
     for address in ("/", "/mirrors/", "/mirrors/lab-eu/", "/jobs/", "/search/"):
         assert 'action="/search/"' in olga.get(address).content.decode()
-    assert "Search regions, repositories, mirrors, branches, exports, replication rules and users by" in text(olga.get("/search/"))
+    assert "Search regions, repositories, mirrors, branches, exports, replication rules and users by" in text(
+        olga.get("/search/")
+    )
 
 
 # Ugly input

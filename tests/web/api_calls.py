@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,10 +17,11 @@ from installations.services import installation_create
 from mirrors.models import Mirror, Run, Sweep, Validation, Waiver
 from rbac.models import User
 from rbac.services import key_create
+from replication.models import Approval
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
 from tests.notifications.factories import a_window, an_alert, make_channel
-from tests.replication.factories import in_trouble
+from tests.replication.factories import a_pass, in_trouble
 from web.openapi import document
 
 OPERATIONS = {
@@ -50,7 +52,10 @@ def real(worked: Deployment, owner: User) -> dict[str, Any]:
     ExportVerification.objects.create(export=export, ref="0" * 64, path=export.path, started_at=now)
     settings = {"lakefs_endpoint": "http://lakefs.mars", "lakefs_access_key_id": "A", "store_access": "chain"}
     installation_create(actor=owner, wish=Wish("mars-1", **settings), secrets=Secrets("s"))
-    in_trouble()
+    rule = in_trouble()
+    a_pass(rule, pk=run.pk)
+    link = rule.links.order_by("number")[0]
+    waits = {"number": 2, "bytes": 2, "of": 9, "asked_at": now, "expires_at": now + timedelta(days=7)}
     return {
         "repository": "lake",
         "mirror_id": "lake-eu",
@@ -62,6 +67,7 @@ def real(worked: Deployment, owner: User) -> dict[str, Any]:
         "number": run.pk,
         "branch": "main",
         "rule": "orders",
+        "approval": Approval.objects.create(link=link, **waits).pk,
         "user_id": owner.username,
         "group_id": "Viewers",
         "policy_id": "ReadAll",

@@ -73,6 +73,7 @@ EXPECTED = [
     (errors.Denied("may not x", action="x", arn=ARN, hint="Ask"), 403, "may not x. Ask"),
     (errors.Denied("the installation refused"), 502, "the installation refused"),
     (errors.Archived("it is in an archive"), 502, "it is in an archive"),
+    (errors.Unversioned("it keeps no versions"), 502, "it keeps no versions"),
     (errors.Unauthenticated("wrong credentials for eu-west-1"), 502, "wrong credentials for eu-west-1"),
     (errors.NotFound("there is no mirror 'x'"), 404, "there is no mirror 'x'"),
     (errors.Conflict("taken"), 409, "taken"),
