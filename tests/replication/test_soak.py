@@ -12,7 +12,7 @@ from tests.replication.version_soak import VersionSoak
 from tests.replication.version_world import version_world
 from tests.replication.world import World
 
-SEEDS = range(int(os.environ.get("LAKEMIRROR_RULE_SEEDS", "6")))
+SEEDS = range(int(os.environ.get("LAKEMIRROR_RULE_SEEDS", "3")))
 
 
 @pytest.mark.django_db
