@@ -105,7 +105,7 @@ def test_objects_arrive_with_their_parts_and_headers(r: World, s3: Any, server: 
         body = b"" if key == "empty" else key.encode()
         s3.put_object(Bucket="src", Key=key, Body=body, ContentType="text/x", Metadata={"m": "1"})
     in_parts(s3, "parts", 5 * MIB, 5 * MIB, 12_345)
-    r.rule()
+    r.rule(pinned=False)
     r.work(1)
     assert heads(s3, "out") == heads(s3, "src")
     assert r.rows() == [] and r.link().sent_objects == len(keys) + 1
@@ -123,7 +123,7 @@ def test_what_is_there_already_is_not_sent(r: World, s3: Any) -> None:
         s3.put_object(Bucket="src", Key=f"k{number:02}", Body=b"%d" % number)
     for number in range(0, 20, 2):
         s3.put_object(Bucket="out", Key=f"k{number:02}", Body=b"%d" % number)
-    r.rule()
+    r.rule(pinned=False)
     r.work(1)
     assert r.link().sent_objects == 10
     assert {key: told["ETag"] for key, told in heads(s3, "out").items()} == {
@@ -150,7 +150,7 @@ def test_a_place_is_read_by_the_names_below_it(s3: Any, server: Server) -> None:
 
 
 def test_an_event_of_the_store_has_the_key_looked_at(r: World, s3: Any) -> None:
-    rule = r.rule(uri="s3://src/p")
+    rule = r.rule(uri="s3://src/p", pinned=False)
     r.work(1)
     s3.put_object(Bucket="src", Key="p/a b+c", Body=b"1")
     s3.put_object(Bucket="src", Key="q", Body=b"1")
@@ -165,7 +165,7 @@ def test_an_event_of_the_store_has_the_key_looked_at(r: World, s3: Any) -> None:
 
 
 def test_events_of_other_regions_are_nobodys(r: World) -> None:
-    r.rule()
+    r.rule(pinned=False)
     assert _told(AWAY, [_record("src", "a")])["message"] == "checking 0 missing objects now"
     assert not Touched.objects.exists()
 
