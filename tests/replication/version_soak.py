@@ -44,7 +44,7 @@ class VersionSoak(Soak):
         for region, store in w.stores.items():
             store.before = self._before(region)
             store.after = lambda method, bucket, key: self.step()
-        w.rule(*((region, f"s3://{bucket}/t") for region, bucket in TARGETS), uri="s3://src/p")
+        w.rule(*((region, f"s3://{bucket}/t") for region, bucket in TARGETS), uri="s3://src/p", pinned=False)
         for region, bucket in TARGETS:
             w.stores[region].add(bucket, "other", b"2")  # type: ignore[attr-defined]
 
