@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 from adapters.s3.fast_store import ListedPage
 from adapters.s3.store import split_uri
 from core.errors import Conflict, Invalid, NotFound, Unreachable
+from core.replicating.eligible import is_own
 from db import clock
 from replication.models import Link, Rule
 from tests.exports.memory_s3 import Answer, GivenUp, etag
@@ -57,6 +58,9 @@ class VersionedStore(Store):
         self.etags: Callable[[bytes], str] = etag
         self.asked = Asked(self)
 
+    def keep(self, bucket: str, key: str, data: bytes) -> None:
+        self.add(bucket, key, data)
+
     def shown(self, bucket: str) -> dict[str, list[tuple[bytes | None, bool]]]:
         """What somebody sees of each chain: the bytes, None for a marker."""
         return {
@@ -68,7 +72,7 @@ class VersionedStore(Store):
         return {key: [(v.id, v.data.hex(), v.marker, v.listed) for v in chain] for key, chain in self._full(bucket)}
 
     def _full(self, bucket: str) -> list[tuple[str, list[Kept]]]:
-        return [(key, chain) for key, chain in sorted(self.chains[bucket].items()) if chain]
+        return [(key, chain) for key, chain in sorted(self.chains[bucket].items()) if chain and not is_own(key)]
 
     def add(self, bucket: str, key: str, data: bytes | None, **told: Any) -> Kept:
         """A version that is the latest from now on; None: a marker."""
