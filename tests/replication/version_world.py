@@ -58,7 +58,7 @@ class VersionedStore(Store):
         self.etags: Callable[[bytes], str] = etag
         self.asked = Asked(self)
 
-    def keep(self, bucket: str, key: str, data: bytes) -> None:
+    def has_already(self, bucket: str, key: str, data: bytes) -> None:
         self.add(bucket, key, data)
 
     def shown(self, bucket: str) -> dict[str, list[tuple[bytes | None, bool]]]:

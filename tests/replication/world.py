@@ -70,7 +70,7 @@ class Store(BesideBytes):
 
     head = FastObjectStore.head
 
-    def keep(self, bucket: str, key: str, data: bytes) -> None:
+    def has_already(self, bucket: str, key: str, data: bytes) -> None:
         """It has an object that nobody writes."""
         self.buckets[bucket][key] = data
 
@@ -200,7 +200,7 @@ class World:
             link.identity, link.pinned_at = f"{link.pk:032x}", clock.now()
             link.save()
             key = f"{prefix}/_lakemirror/{pin_name(link)}".lstrip("/")
-            store.keep(bucket, key, json.dumps({"link": link.identity}).encode())
+            store.has_already(bucket, key, json.dumps({"link": link.identity}).encode())
 
     def link(self, number: int = 1, name: str = "r") -> Link:
         return Link.objects.select_related("rule").get(rule__name=name, number=number)
