@@ -154,5 +154,5 @@ def _target_json(target: AtTarget) -> dict[str, Any]:
         "attempts": row.attempts if row else 0,
         "code": (row and row.code) or None,
         "message": why or None,
-        "next_try_at": rfc3339(row.next_try) if row else None,
+        "next_try_at": rfc3339(row.due_at) if row else None,
     }

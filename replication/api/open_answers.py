@@ -29,7 +29,7 @@ class OpenObjectAnswer(serializers.Serializer):
     attempts = serializers.IntegerField()
     code = serializers.CharField(allow_blank=True)
     message = serializers.CharField(allow_blank=True)
-    next_try_at = serializers.DateTimeField()
+    next_try_at = serializers.DateTimeField(allow_null=True, help_text="null: a deletion that is not let through yet")
 
 
 def open_json(row: OpenObject) -> dict[str, Any]:
@@ -46,5 +46,5 @@ def open_json(row: OpenObject) -> dict[str, Any]:
         "attempts": row.attempts,
         "code": row.code,
         "message": row.detail or (reason_words(row.code) if row.code else ""),
-        "next_try_at": rfc3339(row.next_try),
+        "next_try_at": rfc3339(row.due_at),
     }

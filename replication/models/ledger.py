@@ -6,6 +6,8 @@ Keys are relative to their place, as UTF-8 bytes: so every database compares the
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 from django.db.models import Q
 
@@ -129,6 +131,11 @@ class OpenObject(models.Model):
     def name(self) -> str:
         """The key as text."""
         return bytes(self.key).decode("utf-8", "backslashreplace")
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When it is tried next; None: not before it is let through."""
+        return None if self.status == OpenStatus.WAITING.value else self.next_try
 
     @property
     def claimed(self) -> tuple[str, int, str, str]:

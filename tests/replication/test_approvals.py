@@ -8,6 +8,7 @@ from django.test import Client
 from audit.models import AuditEvent
 from replication.models import Link
 from tests.api import Api
+from tests.mirrors.views.test_pages import text
 from tests.replication.test_deletes import copied, follow, go, look, many
 from tests.replication.world import World
 
@@ -52,6 +53,15 @@ def test_deletions_are_rejected_and_decided_on_the_page(w: World, api: Api, olga
     w.later(61)
     w.copy()
     assert len(w.there()) == 20
+
+
+def test_what_waits_for_approval_has_no_next_try(w: World, api: Api, olga: Client) -> None:
+    waiting(w, api)
+    opened = api.call("GET", f"{RULE}/links/1/open")[1]["results"]
+    assert [one["next_try_at"] for one in opened] == [None] * 3
+    said = text(olga.get("/replication/r/open/"))
+    assert "0 skipped, 3 to delete." in said and "days" not in said
+    assert "It expires in 6 days." in text(olga.get("/replication/r/deletes/"))
 
 
 def test_deletions_that_have_expired_are_not_approved(w: World, api: Api) -> None:
