@@ -71,6 +71,7 @@ def as_it_is(original: Original) -> Original:
 
 @contextmanager
 def telling(side: Side) -> Iterator[None]:
+    """A store's errors come with the side that it is on, as Unbrought."""
     try:
         yield
     except LakeMirrorError as error:

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from adapters.s3.originals import Original
+from adapters.s3.originals import Original, telling
 from adapters.s3.store import split_uri
 from core.bringing import Side, Unbrought, parts_of
 from core.errors import Conflict, Invalid
@@ -24,7 +24,7 @@ from core.replicating.stamps import STAMP_HEADER, Stamp
 from core.replicating.states import Code
 from db import clock
 from deployment.wiring import replication_jobs
-from replication.engine.copying import Copying, Head, Wanted, asking
+from replication.engine.copying import Copying, Head, Wanted
 from replication.models import Link
 
 _NOT_KNOWN = frozenset({"NotImplemented", "501"})
@@ -138,7 +138,7 @@ class CopyingBothWays(Copying):
             raise Judged(Side.DESTINATION, error, Kind.RETRY, Code.TARGET_FAILED) from unbrought
         if not isinstance(error, Conflict) and not (isinstance(error, Invalid) and error.store_code in _OF_CONDITIONS):
             raise unbrought
-        with asking(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             found = self._target.head(key)
         if _etag(found) == _etag(there):
             return None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from adapters.s3.originals import Pack
+from adapters.s3.originals import Pack, telling
 from core.bringing import Side, Unbrought, parts_of
-from core.errors import Conflict, Invalid, LakeMirrorError
+from core.errors import Conflict, Invalid
 from core.exporting.deadline import Late
 from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.eligible import fits
@@ -68,15 +67,6 @@ class Wanted(NamedTuple):
     absent: bool = False
     attempts: int = 0
     again: bool = False
-
-
-@contextmanager
-def asking(side: Side) -> Iterator[None]:
-    """Errors of a place are told with the side that it is on: Unbrought."""
-    try:
-        yield
-    except LakeMirrorError as error:
-        raise Unbrought(side, error) from error
 
 
 class Copying:
@@ -145,7 +135,7 @@ class Copying:
         """The source has it no more. The answer to HEAD does not say whether the bucket is there: once, that is asked.
         Raises Unbrought."""
         if not self._source_answers:
-            with asking(Side.SOURCE):
+            with telling(Side.SOURCE):
                 self._source.answers()
             self._source_answers = True
         return Outcome(Kind.GONE)
@@ -156,7 +146,7 @@ class Copying:
             return self._send_again(wanted)
         if wanted.absent and (outcome := self._new(wanted)) is not None:
             return outcome
-        with asking(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             there = self._target.head(wanted.key)
         found = there.info if there is not None else None
         if self._asks_first or not (wanted.etag and wanted.size >= 0):
@@ -168,7 +158,7 @@ class Copying:
         return self._bring(wanted)
 
     def _as_it_is_now(self, key: str, there: Head | None) -> Outcome:
-        with asking(Side.SOURCE):
+        with telling(Side.SOURCE):
             seen = self._source.head(key)
         if seen is None:
             return replace(self._gone(), there=there.info.etag if there is not None else "")
@@ -240,7 +230,7 @@ class Copying:
         done = Outcome(Kind.DONE, size=brought.size, etag=wanted.etag, sent=True, there=brought.etag)
         if brought.etag == wanted.etag and brought.size == wanted.size:
             return done
-        with asking(Side.SOURCE):
+        with telling(Side.SOURCE):
             seen = self._source.head(wanted.key)
         if seen is None:
             return replace(self._gone(), sent=True, there=brought.etag)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -18,8 +17,9 @@ from typing import Any
 from adapters.places.reader import time_of
 from adapters.places.version_writes import VersionMover
 from adapters.places.versions import ENABLED, VersionedPlace
+from adapters.s3.originals import telling
 from core.bringing import Side, Unbrought
-from core.errors import Conflict, LakeMirrorError, Unversioned
+from core.errors import Conflict, Unversioned
 from core.exporting.deadline import Late
 from core.replicating.eligible import fits
 from core.replicating.outcomes import LATE, Kind, Outcome, of_error
@@ -49,14 +49,6 @@ def copying_of(
     source = replication_jobs.versioned_place_of(link.rule.region, link.rule.uri, link.workers)
     target = replication_jobs.versioned_place_of(link.region, link.uri, link.workers)
     return VersionCopying(source, target, mover, terms_of(link), stopped, wants)
-
-
-@contextmanager
-def _asking(side: Side) -> Iterator[None]:
-    try:
-        yield
-    except LakeMirrorError as error:
-        raise Unbrought(side, error) from error
 
 
 @dataclass
@@ -114,7 +106,7 @@ class VersionCopying:
     def _tried(self, wanted: Wanted) -> Outcome:
         work = _Key(wanted.key, (), (), set(), wanted.attempts < PATIENT)
         try:
-            with _asking(Side.SOURCE):
+            with telling(Side.SOURCE):
                 work.source = self.source.chain(wanted.key)
             if not work.source:
                 return Outcome(Kind.GONE)
@@ -131,7 +123,7 @@ class VersionCopying:
             return work.outcome(Outcome(Kind.RETRY, Code.INTERNAL, "internal error: see the log of the worker"))
 
     def _list(self, work: _Key) -> None:
-        with _asking(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             work.there, work.listed = self.target.chain(work.key), True
 
     def _brought(self, work: _Key) -> Outcome:
@@ -151,7 +143,7 @@ class VersionCopying:
                 return stops
 
     def _planned(self, work: _Key) -> Plan:
-        with _asking(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             made, work.there = compared(self.target, work.key, work.source, work.there, self.terms, work.but)
         if self.terms.exact and not work.listed and made.steps and not made.steps[0].exact:
             self._list(work)  # only the target knows which of its versions is the latest
@@ -180,7 +172,7 @@ class VersionCopying:
         with self._one:
             if time.monotonic() < self._keeps_versions_until:
                 return
-            with _asking(Side.DESTINATION):
+            with telling(Side.DESTINATION):
                 status = self.target.versioning()
                 if status != ENABLED:
                     told = f"versioning of the target's bucket '{self.target.bucket}' is {status or 'off'}"

@@ -25,14 +25,14 @@ def told(uri: str, region: str) -> Any:
 def test_it_lies_below_the_target_unless_told(w: World) -> None:
     place = replication_jobs.state_of(AWAY, "s3://out/t")
     place.write("rules/7/a", b"one")
-    assert w.there() == {"t/_lakemirror/rules/7/a": b"one"}
+    assert w.away.buckets["out"] == {"t/_lakemirror/rules/7/a": b"one"}
 
 
 def test_it_lies_where_the_configuration_says(w: World) -> None:
     with told("s3://two/kept/", FAR):
         replication_jobs.state_of(AWAY, "s3://out/t").write("rules/7/a", b"one")
-    assert w.there() == {}
-    assert w.there(FAR, "two") == {"kept/_lakemirror/rules/7/a": b"one"}
+    assert w.away.buckets["out"] == {}
+    assert w.stores[FAR].buckets["two"] == {"kept/_lakemirror/rules/7/a": b"one"}
 
 
 @pytest.mark.django_db

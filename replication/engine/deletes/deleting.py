@@ -5,10 +5,10 @@ has put there. No database.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Protocol
 
+from adapters.s3.originals import telling
 from core.bringing import Side, Unbrought
 from core.errors import Conflict, Denied, LakeMirrorError
 from core.replicating.outcomes import LATE, Kind, Outcome, of_error
@@ -25,14 +25,6 @@ class Removes(Protocol):
 
     def standing(self, key: str) -> Standing | None: ...
     def delete(self, key: str, etag: str) -> None: ...
-
-
-@contextmanager
-def _asking(side: Side) -> Iterator[None]:
-    try:
-        yield
-    except LakeMirrorError as error:
-        raise Unbrought(side, error) from error
 
 
 class Deleting:
@@ -61,11 +53,11 @@ class Deleting:
             return Outcome(Kind.RETRY, Code.INTERNAL, "internal error: see the log of the worker")
 
     def _once(self, doomed: Wanted) -> Outcome:
-        with _asking(Side.SOURCE):
+        with telling(Side.SOURCE):
             if self._source.head(doomed.key) is not None:
                 return Outcome(Kind.GONE)
             self._source.answers()  # the answer to HEAD does not say whether the bucket is there
-        with _asking(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             there = self._target.standing(doomed.key)
         if there is None or there.etag != doomed.etag:
             return Outcome(Kind.DONE)
@@ -91,7 +83,7 @@ class Deleting:
 
     def _after_conflict(self, doomed: Wanted, error: Conflict) -> Outcome:
         """The target has another object there by now; or the same, and the store was busy with it."""
-        with _asking(Side.DESTINATION):
+        with telling(Side.DESTINATION):
             there = self._target.standing(doomed.key)
         if there is None or there.etag != doomed.etag:
             return Outcome(Kind.DONE)
