@@ -31,6 +31,7 @@ SHIPPED = (
     "graveler/**/*.py",
     "core/**/*.py",
     "adapters/__init__.py",
+    "adapters/places/*.py",
     "adapters/rights_of_calls.py",
     "adapters/s3/*.py",
     "adapters/sealing.py",

@@ -20,16 +20,13 @@ from deployment.wiring import replication_jobs
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine import removal, settling
-from replication.engine.both_ways import CopyingBothWays, origins_of
-from replication.engine.carrying import carrying_of
-from replication.engine.copying import Copying
+from replication.engine.building import how_copied, identify, pin_of, signs
 from replication.engine.deletes import pinning
 from replication.engine.deletes.deleting import Deleting
-from replication.engine.deletes.pins import identify, pin_of
 from replication.engine.round import Round, Sent, seconds_of_writes
-from replication.engine.version_copying import copying_of
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties, ledger, shards
+from spark_jobs.replicate.building import Between
 
 SILENT_SECONDS = 2.0
 """So soon a link is tried again whose target did not answer, for it may be down."""
@@ -91,8 +88,9 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
     """Of one object, where the link is blocked. Raises Invalid or Unreadable for a region that is not configured, or
     not so that we could ask."""
     rule = link.rule
-    source = replication_jobs.place_of(rule.region, rule.uri, link.workers)
-    target = replication_jobs.place_of(link.region, link.uri, link.workers)
+    place_of = replication_jobs.versioned_place_of if rule.all_versions else replication_jobs.place_of
+    source = place_of(rule.region, rule.uri, link.workers)
+    target = place_of(link.region, link.uri, link.workers)
     between = replication_jobs.version_mover_between if rule.all_versions else replication_jobs.mover_between
     mover: Any = between(
         (rule.region, rule.uri),
@@ -102,15 +100,10 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
         bytes_per_second=float(link.bytes_per_second or 0),
         objects_per_second=float(link.objects_per_second or 0),
     )
-    wants = None if rule.existing and rule.new else rule.wants
     pin = pin_of(link, target)
-    if rule.all_versions:
-        copying: Any = pinning.PinnedCopying(copying_of(link, mover, lambda: made.over, wants), pin)
-    else:
-        carrying = carrying_of(rule.terms, source, target)
-        key, over = replication_jobs.proof_key(), lambda: made.over
-        given = (source, target, mover, key, over, wants, carrying, pin.check)
-        copying = CopyingBothWays(origins_of(link), *given) if rule.both_ways else Copying(*given, sure=rule.markers)
+    describes = replication_jobs.describer_of
+    places = Between(source, target, mover, pin, signs(), lambda: made.over, clock.now, describes)
+    copying = places.copying(how_copied(link))
     deleting = None
     if pinning.may_delete(link, lease, source):
         remover = replication_jobs.remover_of(target)

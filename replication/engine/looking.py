@@ -19,11 +19,11 @@ from core.replicating.states import Health
 from core.travelling.describing import Description, description_of, matches
 from db import clock
 from deployment.wiring import replication_jobs
-from replication.engine.both_ways import origins_of
-from replication.engine.carrying import described, differing
+from replication.engine.building import origins_of
 from replication.models import Link, Rule
 from replication.transitions import ledger, shards
 from replication.transitions.ledger import Lack
+from spark_jobs.replicate.carrying import described, differing
 
 THREADS = 16
 Lacks = Mapping[int, Sequence[Lack]]

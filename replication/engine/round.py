@@ -24,14 +24,15 @@ from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
 from replication.engine import settling
-from replication.engine.copying import Copying, Wanted
 from replication.engine.deletes.deleting import Deleting
-from replication.engine.deletes.pins import Pin
 from replication.engine.settling import Ended
 from replication.models import Link, OpenObject
 from replication.transitions import ledger
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.progress import LARGE, lane_of
+from spark_jobs.replicate.building import Copies
+from spark_jobs.replicate.copying import Wanted
+from spark_jobs.replicate.pins import Pin
 
 SETTLE_SECONDS = 1.0
 TOLD_SECONDS = 2.0
@@ -59,7 +60,7 @@ class Round:
     link: Link
     lease: Lease
     mover: Any
-    copying: Copying
+    copying: Copies
     standing: Standing
     deleting: Deleting | None = None
     pin: Pin | None = None

@@ -14,20 +14,16 @@ from core.replicating.merging import Read
 from core.replicating.version_merging import Keyed, windows
 from core.replicating.versions import Chain, doubts, fingerprint
 from deployment.wiring import replication_jobs
-from replication.engine.chains import Terms, compared, unwanted
+from replication.engine.building import terms_of
 from replication.engine.looking import THREADS, Lacks, Looker
 from replication.models import Link, Rule
 from replication.transitions.ledger import Lack
+from spark_jobs.replicate.chains import Terms, compared, unwanted
 
 
 def looker_of(rule: Rule, links: Sequence[Link]) -> Looker:
     """What looks for a rule. Close it."""
     return VersionLooker(rule, links) if rule.all_versions else Looker(rule, links)
-
-
-def terms_of(link: Link) -> Terms:
-    """How chains are compared for a link."""
-    return Terms(exact=bool(link.exact), newest=link.rule.both_ways)
 
 
 class VersionLooker(Looker):

@@ -13,7 +13,7 @@ from core.replicating.states import ApprovalState
 from db import clock
 from deployment.wiring import replication_jobs
 from rbac import services as rbac
-from replication.engine.deletes.pins import Pin, identify
+from replication.engine.building import identify, pin_of
 from replication.models import Approval, Link, Rule
 from replication.services.links import find_link
 from replication.services.rules import OPERATE, find_rule
@@ -73,7 +73,7 @@ def confirm_target(*, actor: Any, name: str, number: int) -> Link:
     identify(link)
     try:
         target = replication_jobs.quick_place_of(link.region, link.uri)
-        Pin(link, target, replication_jobs.quick_pin_place_of(link.region, link.uri)).write()
+        pin_of(link, target, replication_jobs.quick_pin_place_of(link.region, link.uri)).write()
     except NotFound as error:
         raise Conflict(error.message, hint="Create the bucket first") from error
     with transaction.atomic():

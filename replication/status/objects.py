@@ -19,9 +19,9 @@ from core.travelling.describing import Description, description_of, differences,
 from db import clock
 from deployment.wiring import replication_jobs
 from jobs.concurrent_calls import ask_all
-from replication.engine.both_ways import origins_of
-from replication.engine.carrying import described
+from replication.engine.building import origins_of
 from replication.models import Link, OpenObject, Rule
+from spark_jobs.replicate.carrying import described
 
 SOURCE = 0
 """Among the links, whose keys are above it."""

@@ -13,8 +13,7 @@ from core.types import ObjectInfo
 from db import clock
 from deployment.wiring import replication_jobs
 from jobs.concurrent_calls import ask_all
-from replication.engine.chains import Terms, compared, unwanted
-from replication.engine.version_looking import terms_of
+from replication.engine.building import terms_of
 from replication.models import Link, OpenObject, Rule
 from replication.status.objects import (
     SECONDS,
@@ -26,6 +25,7 @@ from replication.status.objects import (
     check_key,
     told_by_source,
 )
+from spark_jobs.replicate.chains import Terms, compared, unwanted
 
 MOST = 100
 """So many versions are told, the newest."""

@@ -25,7 +25,7 @@ from db import clock
 from deployment.wiring.replication_jobs import quick_place_of
 from jobs import duties
 from jobs.models import Duty
-from replication.engine.deletes.pins import pin_name
+from replication.engine.building import pin_name
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties as rule_duties
 from replication.transitions import ledger, shards

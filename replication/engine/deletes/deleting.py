@@ -14,8 +14,8 @@ from core.errors import Conflict, Denied, LakeMirrorError
 from core.replicating.outcomes import LATE, Kind, Outcome, of_error
 from core.replicating.states import Code
 from core.sweeping import Standing
-from replication.engine.copying import Place, Wanted
-from replication.engine.deletes.pins import StaleTarget
+from spark_jobs.replicate.copying import Place, Wanted
+from spark_jobs.replicate.pins import StaleTarget
 
 log = logging.getLogger("lakemirror.replication")
 

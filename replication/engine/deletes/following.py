@@ -14,8 +14,8 @@ from core.replicating.merging import Window
 from db import clock
 from deployment.wiring import replication_jobs
 from jobs.lease import Lease
+from replication.engine.building import pin_of
 from replication.engine.deletes.manifests import StretchManifest
-from replication.engine.deletes.pins import pin_of
 from replication.engine.looking import Looker
 from replication.models import Link, Rule, Shard
 from replication.transitions import deletions, ledger, manifests

@@ -9,33 +9,14 @@ from typing import Any
 from adapters.places.reader import PlaceReader
 from core.bringing import Unbrought
 from core.errors import LakeMirrorError
-from core.replicating.outcomes import LATE, Outcome, of_error
 from db import clock
 from deployment.wiring import replication_jobs
 from jobs.lease import Lease
-from replication.engine.copying import Wanted
+from replication.engine.building import pin_of
 from replication.engine.deletes.manifests import folder_of, is_believed
-from replication.engine.deletes.pins import Pin, StaleTarget, pin_of
 from replication.models import Link, OpenObject
 from replication.transitions import duties, freezing, ledger, manifests
-
-
-class PinnedCopying:
-    """Copies only to a target that is the pinned one."""
-
-    def __init__(self, copying: Any, pin: Pin) -> None:
-        self._copying, self._pin = copying, pin
-
-    def copy(self, wanted: Wanted) -> Outcome:
-        """As the one that it stands for."""
-        try:
-            self._pin.check()
-        except StaleTarget:
-            return LATE
-        except Unbrought as unbrought:
-            return of_error(unbrought)
-        outcome: Outcome = self._copying.copy(wanted)
-        return outcome
+from spark_jobs.replicate.pins import Pin, StaleTarget
 
 
 def note_pin(link: Link, lease: Lease, pin: Pin) -> str:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
+from adapters.places.describer import Describer
+from adapters.places.reader import PlaceReader
 from adapters.s3.originals import Original
 from core.bringing import Side, Unbrought
 from core.errors import Archived, Conflict, Denied, Invalid, LakeMirrorError, NoBucket, NotFound, RemoteFailure
@@ -20,8 +22,6 @@ from core.replicating.states import Code
 from core.travelling import describing
 from core.travelling.describing import NO_LOCK, Description, Lock, LockStep, Tags, Terms
 from core.types import ObjectInfo
-from db import clock
-from deployment.wiring import replication_jobs
 
 TRIES_OF_LOCK = 2
 """So often a lock is put right that is not there after a write."""
@@ -235,12 +235,17 @@ class Carrying:
         return seen
 
 
-def carrying_of(terms: Terms, source: Any, target: Any) -> Carrying | None:
-    """What goes between two places beside bytes; None: nothing but what a store says of them."""
+def carrying_of(
+    terms: Terms,
+    source: PlaceReader,
+    target: PlaceReader,
+    now: Callable[[], datetime],
+    describer_of: Callable[[PlaceReader], Describes] = Describer,
+) -> Carrying | None:
+    """What goes between two places beside bytes; None: nothing but what a store says of them. `now` tells the time."""
     if terms.plain:
         return None
-    describes = replication_jobs.describer_of
-    return Carrying(describes(source), describes(target), target, terms, clock.now)
+    return Carrying(describer_of(source), describer_of(target), target, terms, now)
 
 
 @dataclass

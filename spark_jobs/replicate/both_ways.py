@@ -22,21 +22,13 @@ from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.outcomes import Judged, Kind, Outcome
 from core.replicating.stamps import STAMP_HEADER, Stamp
 from core.replicating.states import Code
-from db import clock
-from deployment.wiring import replication_jobs
-from replication.engine.copying import Copying, Head, Wanted
-from replication.models import Link
+from spark_jobs.replicate.copying import Copying, Head, Wanted
 
 _NOT_KNOWN = frozenset({"NotImplemented", "501"})
 """What a store says that knows no conditions at all."""
 _OF_CONDITIONS = _NOT_KNOWN | {"InvalidArgument", "InvalidRequest", "400", ""}
 _BUSY = frozenset({"ConditionalRequestConflict", "OperationAborted", "409"})
 """What a store says while somebody else writes the same object."""
-
-
-def origins_of(link: Link) -> Origins:
-    """Of a link whose rule lets the newer object stay."""
-    return Origins(link.rule.region, link.region, replication_jobs.stamp_key(), clock.now)
 
 
 @dataclass(frozen=True)

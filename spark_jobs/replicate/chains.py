@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from adapters.places.reader import time_of
 from core.replicating.versions import Chain, Plan, doubts, plan
-from replication.models import Rule
 
 
 class KnowsCopies(Protocol):
     """What is asked of a target; adapters/places/versions.py."""
 
     def copy_of(self, key: str, version: str) -> str: ...
+
+
+class Chooses(Protocol):
+    """A rule, as far as it chooses by when objects were written."""
+
+    @property
+    def existing(self) -> bool: ...
+    @property
+    def new(self) -> bool: ...
+    def wants(self, modified: datetime | None) -> bool: ...
 
 
 class Terms(NamedTuple):
@@ -51,7 +61,7 @@ def compared(
     return Compared(terms.plan(key, source, there, but), there)
 
 
-def unwanted(rule: Rule, chain: Chain) -> set[str]:
+def unwanted(rule: Chooses, chain: Chain) -> set[str]:
     """The ids of versions that a rule does not copy, by when they were written."""
     if rule.existing and rule.new:
         return set()

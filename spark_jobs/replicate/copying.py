@@ -17,9 +17,9 @@ from core.replicating.eligible import fits
 from core.replicating.outcomes import LATE, Judged, Kind, Outcome, of_error
 from core.replicating.states import Code
 from core.types import ObjectInfo
-from replication.engine.carrying import Carrying
-from replication.engine.deletes.pins import StaleTarget
 from spark_jobs.check.progress import LARGE, lane_of
+from spark_jobs.replicate.carrying import Carrying
+from spark_jobs.replicate.pins import StaleTarget
 
 log = logging.getLogger("lakemirror.replication")
 

@@ -25,11 +25,8 @@ from core.replicating.eligible import fits
 from core.replicating.outcomes import LATE, Kind, Outcome, of_error
 from core.replicating.states import Code
 from core.replicating.versions import Chain, Plan, Step, Version, fingerprint
-from deployment.wiring import replication_jobs
-from replication.engine.chains import Terms, compared
-from replication.engine.copying import MOST_CHANGES, Wanted
-from replication.engine.version_looking import terms_of
-from replication.models import Link
+from spark_jobs.replicate.chains import Terms, compared
+from spark_jobs.replicate.copying import MOST_CHANGES, Wanted
 
 log = logging.getLogger("lakemirror.replication")
 
@@ -40,15 +37,6 @@ MOST_REFUSED = 2
 VERSIONING_SECONDS = 2.0
 """So long it is taken for true that the target's bucket keeps versions."""
 _HIDES = "the target keeps one version of a directory object, which a delete marker would delete"
-
-
-def copying_of(
-    link: Link, mover: VersionMover, stopped: Callable[[], bool], wants: Callable[[datetime | None], bool] | None
-) -> VersionCopying:
-    """What copies for a link. Raises Invalid for a region that is not configured."""
-    source = replication_jobs.versioned_place_of(link.rule.region, link.rule.uri, link.workers)
-    target = replication_jobs.versioned_place_of(link.region, link.uri, link.workers)
-    return VersionCopying(source, target, mover, terms_of(link), stopped, wants)
 
 
 @dataclass

@@ -1,0 +1,102 @@
+"""What copies the objects of a link, built from plain values: by the worker, and by tasks of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from adapters.places.describer import Describer
+from core.bringing import Unbrought
+from core.replicating.eligible import in_time
+from core.replicating.outcomes import LATE, Outcome, of_error
+from core.travelling.describing import Terms
+from spark_jobs.replicate import chains
+from spark_jobs.replicate.both_ways import CopyingBothWays, Origins
+from spark_jobs.replicate.carrying import carrying_of
+from spark_jobs.replicate.copying import Copying, Wanted
+from spark_jobs.replicate.pins import Pin, StaleTarget
+from spark_jobs.replicate.version_copying import VersionCopying
+
+
+@dataclass(frozen=True, slots=True)
+class HowCopied:
+    """How a link copies: the regions of both places; when its rule was made, and which objects it wants by that; what
+    goes with the bytes. `newest`: the newer of two objects stays; `sure`: what is there counts as equal only if the
+    source has it still; `all_versions`, to a target that keeps their ids if `exact`."""
+
+    source_region: str
+    target_region: str
+    made: datetime
+    existing: bool = True
+    new: bool = True
+    terms: Terms = Terms()
+    newest: bool = False
+    sure: bool = False
+    all_versions: bool = False
+    exact: bool = False
+
+    def wants(self, modified: datetime | None) -> bool:
+        """Whether an object that was last written then is copied; None: nobody knows when."""
+        return in_time(modified, self.made, existing=self.existing, new=self.new)
+
+
+class Signs(NamedTuple):
+    """What signs proofs of parts, and where copies came from."""
+
+    proofs: str
+    stamps: str
+
+
+class Copies(Protocol):
+    """What copies one object. Raises nothing: all that happens is an outcome."""
+
+    def copy(self, wanted: Wanted) -> Outcome: ...
+
+
+@dataclass
+class PinnedCopying:
+    """Copies only to a target that is the pinned one."""
+
+    copying: Copies
+    pin: Pin
+
+    def copy(self, wanted: Wanted) -> Outcome:
+        """As the one that it stands for."""
+        try:
+            self.pin.check()
+        except StaleTarget:
+            return LATE
+        except Unbrought as unbrought:
+            return of_error(unbrought)
+        return self.copying.copy(wanted)
+
+
+@dataclass
+class Between:
+    """Two places of a link, what moves objects from one to the other, and the pin of the target. Of a link that copies
+    all versions the places tell of these. `now` tells the time, `stopped` that nothing more may begin."""
+
+    source: Any
+    target: Any
+    mover: Any
+    pin: Pin
+    signs: Signs
+    stopped: Callable[[], bool]
+    now: Callable[[], datetime]
+    describer_of: Callable[[Any], Any] = Describer
+
+    def copying(self, how: HowCopied) -> Copies:
+        """What copies objects from one to the other."""
+        wants = None if how.existing and how.new else how.wants
+        if how.all_versions:
+            terms = chains.Terms(exact=how.exact, newest=how.newest)
+            versions = VersionCopying(self.source, self.target, self.mover, terms, self.stopped, wants)
+            return PinnedCopying(versions, self.pin)
+        carrying = carrying_of(how.terms, self.source, self.target, self.now, self.describer_of)
+        given = (self.source, self.target, self.mover, self.signs.proofs, self.stopped, wants, carrying, self.pin.check)
+        if how.newest:
+            origins = Origins(how.source_region, how.target_region, self.signs.stamps, self.now)
+            return CopyingBothWays(origins, *given)
+        return Copying(*given, sure=how.sure)
