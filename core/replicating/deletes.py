@@ -65,6 +65,18 @@ def merge(
     return Merged(merged.own, merged.gone, foreign)
 
 
-def needs_approval(number: int, of: int, percent: int, most: int) -> bool:
-    """Whether so many deletions at once are too many for a link that has `of` objects."""
-    return number > most or number * 100 > percent * of
+def needs_approval(number: int, of: int, percent: int, most: int, lately: int = 0) -> bool:
+    """Whether so many deletions are too many for a link that has `of` objects, and let `lately` so many through within
+    24 hours that nobody approved: else frequent looks would wear a target down, a little each time."""
+    return number + lately > most or (number + lately) * 100 > percent * (of + lately)
+
+
+def of_last_day(by_hour: Mapping[str, int], hour: int) -> dict[str, int]:
+    """Of deletions by the hour in which they were let through, counted since 1970, those of 24 hours. What a clock
+    noted that was ahead counts as of this hour."""
+    kept: dict[str, int] = {}
+    for noted, number in by_hour.items():
+        at = min(int(noted), hour)
+        if at >= hour - 24:
+            kept[str(at)] = kept.get(str(at), 0) + number
+    return kept

@@ -79,10 +79,10 @@ def _settings(command: Command) -> Command:
             "--delete-percent",
             type=click.IntRange(0, 100),
             metavar="N",
-            help="More deletions at once, of what a target has, wait for approval.",
+            help="More deletions in 24 hours, of what a target has, wait for approval.",
         ),
         click.option(
-            "--delete-most", type=click.IntRange(0), metavar="N", help="More deletions at once wait for approval."
+            "--delete-most", type=click.IntRange(0), metavar="N", help="More deletions in 24 hours wait for approval."
         ),
     )
     for option in reversed(options):

@@ -71,7 +71,7 @@ def rule(rule: dict[str, Any]) -> RenderableType:
 def _deletions(rule: dict[str, Any]) -> str:
     if not rule["markers"]:
         return "are not followed"
-    return f"are followed, up to {rule['delete_percent']} % and {rule['delete_most']:,} at once"
+    return f"are followed, up to {rule['delete_percent']} % and {rule['delete_most']:,} within 24 hours"
 
 
 def approvals(page: dict[str, Any]) -> RenderableType:

@@ -42,6 +42,9 @@ class ApprovalAnswer(serializers.Serializer):
     objects = serializers.IntegerField(help_text="to be deleted, as they were judged")
     bytes = serializers.IntegerField()
     of_objects = serializers.IntegerField(help_text="so many the link had at its target then")
+    deleted_lately = serializers.IntegerField(
+        help_text="so many were let through without an approval in the 24 hours before"
+    )
     more = serializers.BooleanField(help_text="there were more than are kept; they are asked for after these")
     left = serializers.IntegerField(help_text="of these the source has not got back since")
     first_keys = serializers.ListField(child=serializers.CharField(), help_text="the first 100")
@@ -68,6 +71,7 @@ def approval_json(approval: Approval) -> dict[str, Any]:
         "objects": approval.number,
         "bytes": approval.bytes,
         "of_objects": approval.of,
+        "deleted_lately": approval.lately,
         "more": approval.more,
         "left": approval.rows.count() if approval.state == ApprovalState.WAITING else 0,
         "first_keys": approval.first_keys,

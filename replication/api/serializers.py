@@ -99,9 +99,9 @@ class RuleSettings(Body):
         help_text="delete at the targets what is deleted at the source, and was copied; false unless told",
     )
     delete_percent = _most(
-        100, "more deletions at once, in percent of what a link has, wait for approval; 10 unless told"
+        100, "more deletions within 24 hours, in percent of what a link has, wait for approval; 10 unless told"
     )
-    delete_most = _most(MOST_MOST, "more deletions at once wait for approval: 10000 unless told")
+    delete_most = _most(MOST_MOST, "more deletions within 24 hours wait for approval: 10000 unless told")
 
 
 class RuleCreation(RuleSettings):

@@ -64,6 +64,9 @@ class Approval(models.Model):
     number = models.BigIntegerField(help_text="of objects, as they were judged")
     bytes = models.BigIntegerField()
     of = models.BigIntegerField(help_text="so many the link had at its target")
+    lately = models.BigIntegerField(
+        default=0, db_default=0, help_text="so many were let through without an approval in the 24 hours before"
+    )
     more = models.BooleanField(default=False, help_text="there were more than rows are kept of")
     first_keys = models.JSONField(default=list, help_text="the first 100 of them")
     asked_at = models.DateTimeField()

@@ -199,6 +199,11 @@ class Link(Pausable):
     unnoted_deletes = models.BooleanField(
         default=False, db_default=False, help_text="there were more deletions than rows are kept of, in the last look"
     )
+    deletes_by_hour = models.JSONField(
+        default=dict,
+        db_default={},
+        help_text="how many deletions were let through without an approval, by the hour since 1970; of the last day",
+    )
     unsure_deletes = models.BooleanField(
         default=False, db_default=False, help_text="somewhere in the look at hand nobody knew what is the link's own"
     )

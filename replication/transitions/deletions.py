@@ -20,6 +20,7 @@ from core.replicating.deletes import (
     UNANSWERED_SECONDS,
     Own,
     needs_approval,
+    of_last_day,
 )
 from core.replicating.states import ApprovalState, OpenStatus
 from db import clock
@@ -153,13 +154,16 @@ def _judge(rule: Rule, link: Link, now: datetime) -> bool:
     if not number:
         return False
     of = ShardManifest.objects.filter(link=link.pk).aggregate(n=Sum("objects_listed"))["n"] or 0
-    if link.unnoted_deletes or needs_approval(number, of, rule.delete_percent, rule.delete_most):
+    by_hour = of_last_day(link.deletes_by_hour, hour := int(now.timestamp() // 3600))
+    lately = sum(by_hour.values())
+    if link.unnoted_deletes or needs_approval(number, of, rule.delete_percent, rule.delete_most, lately):
         first = [row.name for row in noted.order_by("key")[:FIRST_KEYS]]
         approval = Approval.objects.create(
             link=link,
             number=number,
             bytes=size,
             of=of,
+            lately=lately,
             more=link.unnoted_deletes,
             first_keys=first,
             asked_at=now,
@@ -167,6 +171,8 @@ def _judge(rule: Rule, link: Link, now: datetime) -> bool:
         )
         noted.update(approval=approval)
         return False
+    by_hour[str(hour)] = by_hour.get(str(hour), 0) + number
+    Link.objects.filter(pk=link.pk).update(deletes_by_hour=by_hour)
     return let_through(link, Q(approval=None), now) > 0
 
 

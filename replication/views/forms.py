@@ -89,18 +89,18 @@ class SettingsForm(forms.Form):
         help_text="What is deleted at the source, and was copied by this rule, is deleted at the targets, too.",
     )
     delete_percent = forms.IntegerField(
-        label="Deletions at once, percent",
+        label="Deletions within 24 hours, percent",
         required=False,
         min_value=0,
         max_value=100,
-        help_text="More of what a target has, in one comparison, wait for approval.",
+        help_text="More, of what a target has, wait for approval.",
     )
     delete_most = forms.IntegerField(
-        label="Deletions at once, objects",
+        label="Deletions within 24 hours, objects",
         required=False,
         min_value=0,
         max_value=MOST_MOST,
-        help_text="More, in one comparison, wait for approval.",
+        help_text="More wait for approval.",
     )
     labels = forms.CharField(
         label="Labels",

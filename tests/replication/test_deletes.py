@@ -284,6 +284,25 @@ def test_as_many_as_are_allowed_are_deleted(w: World) -> None:
     assert len(w.there()) == 18 and not Approval.objects.exists()
 
 
+def test_many_small_deletions_are_not_taken_for_few(w: World) -> None:
+    keys = many(w)
+    go(w, *keys[:2])
+    follow(w)
+    w.later(3600)
+    go(w, keys[2])
+    follow(w)
+    approval = Approval.objects.get()
+    assert (approval.number, approval.of, approval.lately, len(w.there())) == (1, 18, 2, 18)
+    decide(w, ApprovalState.APPROVED)
+    w.later(61)
+    w.copy()
+    assert len(w.there()) == 17
+    w.later(24 * 3600)  # what was approved is not counted, and the others are of the day before
+    go(w, keys[3])
+    follow(w)
+    assert len(w.there()) == 16 and Approval.objects.count() == 1
+
+
 def test_more_wait_for_somebody_and_copies_go_on(w: World) -> None:
     keys = many(w)
     go(w, *keys[:3])
