@@ -1,7 +1,9 @@
 """What goes with the bytes of a link's objects: tags, locks, headers, a storage class. What was changed of them alone
 is carried over without the bytes. No database.
 
-A lock is read back after whatever is written beside it: there are stores that lose it then.
+A lock is read back after whatever is written beside it: there are stores that lose it then. So are tags, until a store
+has shown that it keeps them: Ceph drops those that an upload in parts begins with, and those of a copy that replaces
+metadata.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Protocol
 from adapters.places.describer import Describer
 from adapters.places.reader import PlaceReader
 from adapters.s3.originals import Original
-from core.bringing import Side, Unbrought
+from core.bringing import Side, Unbrought, parts_of
 from core.errors import Archived, Conflict, Denied, Invalid, LakeMirrorError, NoBucket, NotFound, RemoteFailure
 from core.replicating.outcomes import Judged, Kind, Outcome
 from core.replicating.states import Code
@@ -108,6 +110,7 @@ class Carrying:
         self, source: Describes, target: Describes, there: Heads, terms: Terms, now: Callable[[], datetime]
     ) -> None:
         self.source, self.target, self.there, self.terms, self.now = source, target, there, terms, now
+        self._keeps_tags: set[bool] = set()
 
     def wants(self, key: str) -> bool:
         """Whether the source's object has the tags that the rule asks for. Raises Unbrought."""
@@ -163,9 +166,26 @@ class Carrying:
         name = own.storage_class if wanted == describing.SAME else wanted or default
         return {describing.STORAGE_CLASS: name} if name else {}
 
-    def checked(self, key: str, own: Description, done: Outcome) -> Outcome:
-        """What came of a write, once what the target has now says so: its headers, and above all its lock."""
+    def arrived(self, key: str, own: Description, done: Outcome) -> Outcome:
+        """What came of a write of bytes and all: what is known to be kept is not asked for. Raises Unbrought."""
+        in_parts = bool(parts_of(done.there))
+        if not own.lock.at(self.now()).protects and (not own.tags or in_parts in self._keeps_tags):
+            return done
         found = describing.description_of(self._found(key).told)
+        if own.tags and found.tag_count == len(own.tags):
+            self._keeps_tags.add(in_parts)
+        return self._as_found(key, own, found, done)
+
+    def checked(self, key: str, own: Description, done: Outcome) -> Outcome:
+        """What came of a write, once what the target has now says so: its headers, tags, and above all its lock. Raises
+        Unbrought."""
+        return self._as_found(key, own, describing.description_of(self._found(key).told), done)
+
+    def _as_found(self, key: str, own: Description, found: Description, done: Outcome) -> Outcome:
+        if found.tag_count != len(own.tags or {}):
+            with _at_target(Code.TARGET_TAGS_DENIED):
+                self.target.set_tags(key, own.tags or {})
+            found = describing.description_of(self._found(key).told)
         wanted, kept = describing.compared(own.headers), describing.compared(found.headers)
         if wanted != kept:
             names = sorted(name for name in wanted.keys() | kept.keys() if wanted.get(name) != kept.get(name))
@@ -297,9 +317,8 @@ class Parcel:
         if self.tags_follow:
             with _at_target(Code.TARGET_TAGS_DENIED):
                 self.carrying.target.set_tags(self.key, self.own.tags or {})
-        if not (self.lock.protects or self.tags_follow):
-            return done
-        return self.carrying.checked(self.key, self.own, done)
+            return self.carrying.checked(self.key, self.own, done)
+        return self.carrying.arrived(self.key, self.own, done)
 
 
 def _told(lock: Lock) -> str:

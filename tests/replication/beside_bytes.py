@@ -17,14 +17,15 @@ LOCKS = (LOCK_MODE, LOCK_UNTIL, LOCK_HOLD)
 
 class BesideBytes(MemoryS3):
     """A MemoryS3 whose objects have tags and locks. `locking`: buckets with Object Lock; `loses_locks`: a change of
-    tags takes the retention away, as at a replica of MinIO's."""
+    tags takes the retention away, as at a replica of MinIO's; `drops_tags`: those that come with bytes or headers are
+    not kept, as Ceph does with some."""
 
     def __init__(self) -> None:
         super().__init__()
         self.tags: dict[tuple[str, str], dict[str, str]] = {}
         self.locks: dict[tuple[str, str], dict[str, str]] = {}
         self.locking: set[str] = set()
-        self.loses_locks = False
+        self.loses_locks = self.drops_tags = False
 
     def send(
         self, method: str, url: str, doing: str, headers: Any = (), body: bytes = b"", *args: Any, **more: Any
@@ -98,5 +99,6 @@ class BesideBytes(MemoryS3):
         locks = {header: given[header] for header in LOCKS if header in given}
         if locks and name not in self.locking:
             raise Invalid("400 InvalidRequest: Bucket is missing Object Lock Configuration")
-        self.tags[name, key] = dict(parse_qsl(given.get(TAGGING, ""), keep_blank_values=True))
+        told = "" if self.drops_tags else given.get(TAGGING, "")
+        self.tags[name, key] = dict(parse_qsl(told, keep_blank_values=True))
         self.locks[name, key] = locks

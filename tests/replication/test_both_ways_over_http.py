@@ -1,4 +1,5 @@
-"""Rules that lead both ways between buckets of a real MinIO: the latest objects, and all versions."""
+"""Rules that lead both ways between buckets of a real MinIO: the latest objects, and all versions; the former on Ceph,
+too."""
 
 from __future__ import annotations
 
@@ -11,11 +12,13 @@ import pytest
 from core.replicating.stamps import STAMP_HEADER
 from db import clock
 from replication.models import Link, Rule
+from tests import ceph as gateway
 from tests.mirrors.harness import Deployment
-from tests.replication.test_versions_over_http import Server, minio, real_minio  # noqa: F401
+from tests.replication.test_versions_over_http import Server, ceph, minio, real_minio  # noqa: F401
 from tests.replication.world import AWAY, HOME, World
 
-pytestmark = [pytest.mark.django_db, real_minio]
+pytestmark = pytest.mark.django_db
+SERVERS = [pytest.param("minio", marks=real_minio), pytest.param("ceph", marks=gateway.real_ceph)]
 
 
 class Pair(World):
@@ -55,19 +58,22 @@ class Pair(World):
         return {key: self.s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
 
 
-@pytest.fixture
-def pair(lm: Deployment, minio: Server) -> Iterator[Pair]:  # noqa: F811
+@pytest.fixture(params=SERVERS)
+def pair(request: pytest.FixtureRequest, lm: Deployment) -> Iterator[Pair]:
+    server: Server = request.getfixturevalue(request.param)
+
     def store(region: str, workers: int = 0) -> Any:
-        return minio.store
+        return server.store
 
     with (
         mock.patch("deployment.wiring.replication_jobs._store", store),
         mock.patch("deployment.wiring.clients.quick_bulk_objects", store),
         mock.patch("deployment.wiring.replication_jobs.is_one_store", lambda one, other: False),
     ):
-        yield Pair(lm, minio)
+        yield Pair(lm, server)
 
 
+@pytest.mark.parametrize("pair", SERVERS[:1], indirect=True)
 def test_versions_of_both_sides_are_one_history(pair: Pair) -> None:
     pair.s3.put_object(Bucket=pair.one, Key="a", Body=b"1")
     pair.s3.put_object(Bucket=pair.two, Key="a", Body=b"2")

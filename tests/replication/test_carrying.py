@@ -55,6 +55,28 @@ def retag(w: World, **tags: str) -> None:
     w.work(1)
 
 
+def test_tags_that_a_store_does_not_keep_with_what_is_written_are_written_by_themselves(w: World) -> None:
+    w.away.drops_tags = True
+    for key in ("a", "b"):
+        w.put(key, tags={"t": "1"})
+    w.put("none")
+    w.rule(metadata="all")
+    w.work()
+    assert w.away.tags == {("out", "a"): {"t": "1"}, ("out", "b"): {"t": "1"}, ("out", "none"): {}}
+    assert w.rows() == [] and w.away.asked["PUT tagging"] == 2
+
+
+def test_a_store_that_keeps_tags_is_asked_for_one_of_them(w: World) -> None:
+    for number in range(20):
+        w.put(f"k{number:02}", tags={"t": "1"})
+    w.rule(metadata="all")
+    w.scan()
+    before = w.away.asked["HEAD"]
+    w.copy()
+    assert w.away.asked["PUT tagging"] == 0 and w.link().sent_objects == 20
+    assert w.away.asked["HEAD"] - before <= 16  # as many as are under way at once
+
+
 def test_a_lock_that_a_change_of_tags_takes_away_is_set_again(locked: World) -> None:
     locked.away.loses_locks = True
     written = len(locked.away.written)

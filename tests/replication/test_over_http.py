@@ -17,7 +17,7 @@ from adapters.s3.fast_store import FastObjectStore
 from core.replicating.merging import Listed
 from deployment import config
 from replication.models import Rule, Touched
-from tests import minio_pair
+from tests import ceph, minio_pair
 from tests.mirrors.harness import Deployment
 from tests.replication.world import AWAY, HOME, World
 from tests.s3_double import KEYS, running_moto
@@ -34,19 +34,26 @@ class Server(NamedTuple):
     keys: Mapping[str, str]
     odd_keys: Sequence[str]
     """Keys that not every server takes."""
+    name: str
 
 
-@pytest.fixture(scope="module", params=["moto", pytest.param("minio", marks=real_minio)])
+SERVERS = ["moto", pytest.param("minio", marks=real_minio), pytest.param("ceph", marks=ceph.real_ceph)]
+
+
+@pytest.fixture(scope="module", params=SERVERS)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """moto, or a MinIO whose binary LAKEMIRROR_TEST_MINIO names."""
+    """moto, a MinIO whose binary LAKEMIRROR_TEST_MINIO names, or the gateway that LAKEMIRROR_TEST_CEPH names."""
     if request.param == "moto":
         with running_moto() as endpoint:
-            yield Server(endpoint, KEYS, ("x/../y", "k" * 1024))
+            yield Server(endpoint, KEYS, ("x/../y", "k" * 1024), "moto")
+        return
+    if request.param == "ceph":
+        yield Server(ceph.ENDPOINT, ceph.KEYS, ("x/../y", "k" * 1024, "//", "a//b", "\u2028", "line\nfeed"), "ceph")
         return
     keys = {"access_key_id": minio_pair.KEY, "secret_access_key": minio_pair.SECRET}
     minio = minio_pair.Minio(tmp_path_factory.mktemp("minio"))
     try:
-        yield Server(minio.endpoint, keys, ("/".join(["k" * 200] * 5),))
+        yield Server(minio.endpoint, keys, ("/".join(["k" * 200] * 5),), "minio")
     finally:
         minio.stop()
 

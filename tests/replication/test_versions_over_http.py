@@ -1,4 +1,4 @@
-"""All versions on real servers: a MinIO that takes them as they are, one whose key may not, and moto."""
+"""All versions on real servers: a MinIO that takes them as they are, one whose key may not, Ceph, and moto."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from core.replicating.version_merging import ChainCursor
 from core.replicating.versions import Step, Version
 from db import clock
 from replication.models import Link, OpenObject, Rule
+from tests import ceph as gateway
 from tests import minio_pair
 from tests.mirrors.harness import Deployment
 from tests.replication.world import AWAY, FAR, HOME, World
@@ -72,6 +73,12 @@ def moto() -> Iterator[Server]:
         yield Server(endpoint, dict(KEYS), dict(KEYS))
 
 
+@pytest.fixture(scope="module")
+def ceph() -> Server:
+    """The gateway that LAKEMIRROR_TEST_CEPH names."""
+    return Server(gateway.ENDPOINT, gateway.KEYS, gateway.KEYS)
+
+
 def slow_mark(mover: VersionMover, uri: str, step: Step, mark: Any = VersionMover.mark) -> Version:
     """A marker in a second of its own: moto tells whole seconds, and all versions of a page before all markers."""
     time.sleep(1.1)
@@ -123,9 +130,9 @@ class Buckets(World):
         assert [(row.name, row.code, row.detail) for row in OpenObject.objects.all()] == []
 
 
-@pytest.fixture(params=[pytest.param("minio", marks=real_minio), "moto"])
+@pytest.fixture(params=[pytest.param("minio", marks=real_minio), pytest.param("ceph", marks=gateway.real_ceph), "moto"])
 def b(request: pytest.FixtureRequest, lm: Deployment) -> Iterator[Buckets]:
-    """Buckets of a server; of moto both targets are plain."""
+    """Buckets of a server; of moto and Ceph both targets are plain."""
     server = request.getfixturevalue(request.param)
 
     def store(region: str, workers: int = 0) -> FastObjectStore:
