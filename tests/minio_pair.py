@@ -12,7 +12,8 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,17 @@ _PIECE = 1 << 14
 _PBKDF2_AES_GCM = b"\x02"
 
 
-class Minio:
-    """One server, whose administrator has these keys. `stop` and `start` are an outage."""
+KMS = {"MINIO_KMS_SECRET_KEY": f"lakemirror-test-key:{b64encode(b'k' * 32).decode()}"}
+"""What has a server encrypt by a key of its own (SSE-S3, SSE-KMS)."""
 
-    def __init__(self, folder: Path, keys: tuple[str, str] = (KEY, SECRET)) -> None:
-        self.folder, self.port, self.keys = folder, _free_port(), keys
+
+class Minio:
+    """One server, whose administrator has these keys. `stop` and `start` are an outage. `more`: of its environment."""
+
+    def __init__(
+        self, folder: Path, keys: tuple[str, str] = (KEY, SECRET), more: Mapping[str, str] | None = None
+    ) -> None:
+        self.folder, self.port, self.keys, self.more = folder, _free_port(), keys, dict(more or {})
         self.endpoint = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
@@ -50,7 +57,7 @@ class Minio:
         address = f"127.0.0.1:{self.port}"
         command = [BINARY, "server", "--quiet", "--address", address, *(f"{self.folder}/{n}" for n in range(1, 5))]
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, env=os.environ | told, stdout=log, stderr=log)
+            self._process = subprocess.Popen(command, env=os.environ | told | self.more, stdout=log, stderr=log)
         until = time.monotonic() + 90
         while time.monotonic() < until:
             try:
@@ -73,9 +80,11 @@ class Minio:
         if versions:
             self.s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
 
-    def ask(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> requests.Response:
-        """A signed request."""
-        headers = {"x-amz-content-sha256": hashlib.sha256(body).hexdigest()}
+    def ask(
+        self, method: str, path: str, body: bytes = b"", content_type: str = "", more: Mapping[str, str] | None = None
+    ) -> requests.Response:
+        """A signed request, with more headers if need be."""
+        headers = {"x-amz-content-sha256": hashlib.sha256(body).hexdigest(), **(more or {})}
         headers |= {"content-type": content_type} if content_type else {}
         signed = AWSRequest(method=method, url=f"{self.endpoint}{path}", data=body, headers=headers)
         SigV4Auth(Credentials(KEY, SECRET), "s3", "us-east-1").add_auth(signed)
