@@ -323,6 +323,9 @@ class EmptyRulePlace:
     def answers(self) -> None:
         """It does."""
 
+    def clock_ahead(self) -> float:
+        return 0.0
+
     def listing(self, after: str, *, dated: bool = False) -> Listing:
         return Listing([], False)
 

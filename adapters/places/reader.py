@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.originals import as_sent
 from adapters.s3.store import split_uri, stored
 from adapters.s3.writes import plain_tag, text_of
+from core.clocks import seconds_ahead
 from core.errors import LakeMirrorError, NoBucket, NotFound
 from core.replicating.merging import Listed, Listing
 from core.types import ObjectInfo
@@ -68,6 +70,13 @@ class PlaceReader:
             self.store.asked("HEAD", self.store.url(self.bucket), f"head s3://{self.bucket}")
         except NotFound as error:
             raise NoBucket(f"{self.store.where} has no bucket '{self.bucket}'") from error
+
+    def clock_ahead(self) -> float | None:
+        """By how many seconds the store's clock is ahead of this machine's; None where it does not tell the time.
+        Raises what the store answers."""
+        asked_at = time.time()
+        answer = self.store.asked("HEAD", self.store.url(self.bucket), f"ask {self.store.where} for the time")
+        return seconds_ahead(answer.headers.get("date", ""), asked_at, time.time())
 
     def created(self) -> str:
         """When the bucket was created, as its store tells it; "" where it doesn't, or not to us."""

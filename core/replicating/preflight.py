@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.errors import LakeMirrorError, NotFound
 from core.exporting import preflight as of_stores
 from core.exporting.preflight import Store, statement
+from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked, failing, not_known
 from core.replicating.eligible import is_own
 from core.replicating.merging import Listing
@@ -61,6 +64,15 @@ def check_versioning(side: str, bucket: str, status: str | LakeMirrorError) -> C
         return Check(check_id, CheckOutcome.OK, f"The bucket {bucket} keeps versions")
     fix = "Enable versioning of the bucket, or copy the latest objects alone"
     return Check(check_id, CheckOutcome.FAILED, f"Versioning of the bucket {bucket} is {status.lower() or 'off'}", fix)
+
+
+def check_clock(side: str, region: str, ahead: float | LakeMirrorError | None, *, newest: bool) -> Check:
+    """Is a store's clock right? `newest`: the newer of two objects stays, by the clocks of both sides."""
+    check = stores.check_clock(f"{side}-clock", f"the store of {region}", ahead, signed=True)
+    if not newest or check.state not in (CheckOutcome.WARNING, CheckOutcome.FAILED) or not isinstance(ahead, float):
+        return check
+    wins = "what is written there would win" if ahead > 0 else "what is written there would lose"
+    return replace(check, fix=f"{check.fix}: until then {wins} over newer objects of the other side")
 
 
 def check_exact(side: str, uri: str, exact: bool | LakeMirrorError, why: str = "", left: str = "") -> Check:

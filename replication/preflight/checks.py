@@ -121,6 +121,7 @@ def check_target_plan(*, actor: Any, rule: Rule, target: TargetWish, overwrite: 
 
 def _checked(actor: Any, plan: _Plan, deciding: frozenset[str], writing: bool) -> Preflight:
     first = {f"{side}-listing": partial(plan.reader(side).listing, "") for side in plan.places}
+    first |= {f"{side}-clock": plan.reader(side).clock_ahead for side in plan.places}
     first |= travelling.first_round(plan.terms, plan.readers)
     answers: Answers = ask(first | versions.first_round(plan.versioned))
     apart = _apart(actor, plan)
@@ -217,13 +218,15 @@ def _check_name(name: str) -> None:
 
 
 def _of_place(plan: _Plan, side: str, uri: str, answers: Answers) -> Iterator[Check]:
-    """Address, bucket and listing of a place."""
+    """Address, bucket, listing and clock of a place."""
     yield decide.check_address(side, uri, plan.wrong.get(side))
     if side not in plan.places:
         return
     answer = answers[f"{side}-listing"]
     yield decide.check_bucket(side, _store(plan, side), answer)
     yield of_stores.check_list(side, uri, answer)
+    region = plan.places[side].region
+    yield decide.check_clock(side, region, answers[f"{side}-clock"], newest=plan.wish.both_ways)
 
 
 def _of_rights(side: str, uri: str, probed: Any, apart: LakeMirrorError | None) -> Iterator[Check]:
