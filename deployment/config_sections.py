@@ -308,9 +308,12 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """How replication rules work."""
+    """How replication rules work. A link that has no more to copy than that is the worker's own; 0: everything is
+    Spark's."""
 
     state: ReplicationState = sub(ReplicationState)
+    small_objects: int = spec(10_000, check=checks.not_negative)
+    small_bytes: int = spec(10_000_000_000, check=checks.not_negative)
     prices: Prices = sub(Prices)
 
 

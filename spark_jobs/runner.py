@@ -112,6 +112,20 @@ class Spark:
                 self.session().interruptTag(tag)
         self._run(job, work, _Handover(on_rows, len(work), "units"), tag)
 
+    def run_copies(self, job: Job, work: Sequence[Any], on_rows: OnRows, tag: str) -> None:
+        """Run the `copy` job of a link, TASKS at most; its rows as dicts go to `on_rows`. `tag` names the link. Else as
+        `run_export`."""
+        tag = f"lakemirror-link-{tag}"
+        if work and is_remote(self.url):
+            with self._telling():
+                self.session().interruptTag(tag)
+        self._run(job, work, _Handover(on_rows, len(work), "tasks"), tag)
+
+    @property
+    def slots(self) -> int:
+        """How many tasks this Spark runs at once; 0: nobody knows yet."""
+        return self._slots.known()
+
     def run_sweep(self, job: Job, work: Sequence[Any], on_rows: OnRows) -> None:
         """Run the `sweep` job over stretches of a namespace, WAVE at most; its rows as dicts go to `on_rows`. Else as
         `run_check`: only where nothing was raised in the end do they tell of all of it."""

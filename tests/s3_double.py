@@ -187,6 +187,10 @@ def _handler(double: S3Double) -> type[BaseHTTPRequestHandler]:
             if self.command == "GET" and thing.storage_class in _ARCHIVES and "x-amz-restore" not in headers:
                 self._answer(403, b"<Error><Code>InvalidObjectState</Code><Message>archived</Message></Error>")
                 return
+            if self.command == "GET" and self.headers.get("if-none-match") == headers["ETag"]:
+                double.asked["304"] += 1
+                self._answer(304, b"", headers)
+                return
             if self.command == "GET" and (span := self.headers.get("range")):
                 first, _, last = span.removeprefix("bytes=").partition("-")
                 part = thing.data[int(first) : int(last) + 1]

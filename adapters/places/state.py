@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.fast_store import NOT_MODIFIED, FastObjectStore
 from adapters.s3.store import split_uri
 from adapters.s3.writes import Writer
 from core.errors import RemoteFailure
@@ -39,6 +39,15 @@ class StatePlace:
     def read(self, name: str) -> bytes:
         """What is kept under the name. Raises NotFound when it is definitely not there."""
         return self.store.read(self.uri(name))
+
+    def changed(self, name: str, etag: str = "") -> tuple[bytes, str] | None:
+        """What is kept under the name, and its ETag; None while it still has the one that was told. Raises NotFound."""
+        uri = self.uri(name)
+        when = {"if-none-match": f'"{etag}"'} if etag else {}
+        answer = self.store.send("GET", self.store.url(*split_uri(uri)), f"get {uri}", when)
+        if answer.status == NOT_MODIFIED:
+            return None
+        return answer.data, answer.headers.get("etag", "").strip('"')
 
     def names(self, folder: str = "") -> list[str]:
         """What is kept below a folder, like `rules/7/`, ascending. Of a bucket that is not there: NotFound."""

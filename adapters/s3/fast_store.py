@@ -29,6 +29,7 @@ from core.types import ObjectInfo
 R = TypeVar("R")
 
 MOST_PAUSE_SECONDS = 5.0
+NOT_MODIFIED = 304
 _NO_CONNECTION = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
 _XMLNS = "{http://s3.amazonaws.com/doc/2006-03-01/}"
 
@@ -136,8 +137,8 @@ class FastObjectStore(S3ObjectStore):
         *,
         unsigned: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        """One request, once; anything but 2xx is raised. NotSent: it certainly never got there. `unsigned`: its body is
-        not hashed, if there is a Content-MD5."""
+        """One request, once; anything but 2xx is raised, and but 304, which only who asks If-None-Match gets. NotSent:
+        it certainly never got there. `unsigned`: its body is not hashed, if there is a Content-MD5."""
         self._count()
         signed = self.signed_headers(method, url, {**own_only(method), **headers}, body, unsigned=unsigned)
         encoded = {name: value.encode() for name, value in signed.items()}
@@ -147,7 +148,7 @@ class FastObjectStore(S3ObjectStore):
         except urllib3.exceptions.HTTPError as error:
             kind = NotSent if isinstance(error, _NO_CONNECTION) else Unreachable
             raise kind(f"{self.where} does not answer ({doing})", hint=type(error).__name__) from error
-        if 200 <= answer.status < 300:
+        if 200 <= answer.status < 300 or answer.status == NOT_MODIFIED:
             return answer
         code, message = refusal(answer.data)
         code = code or answer.headers.get("x-minio-error-code", "")  # the answer to HEAD has no body to tell it

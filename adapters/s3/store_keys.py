@@ -55,6 +55,12 @@ def proof_key_of(sealed: str) -> str:
     return known.secret_access_key if known else ""
 
 
+def sealed_text(sealed: str) -> str:
+    """A secret that came with a job, as `seal_keys` sealed it; "" where it can't be opened here."""
+    keys = _sealed_keys(StoreAccess(sealed=sealed))
+    return keys.secret_access_key if keys else ""
+
+
 def keys_of(region: str, access: StoreAccess) -> StoreKeys | None:
     """The keys of a place that a job was told of: what this process was told, what came sealed, the environment. With
     a profile the machine's own files have them, whatever the environment says."""

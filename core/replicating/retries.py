@@ -10,9 +10,11 @@ PROBE_DOWN = 30.0
 """The longest time between two looks at what does not answer."""
 ROUND_SECONDS = 20.0
 """So long objects of a link are begun; then other links have their turn."""
+SLICE_SECONDS = 30.0
+"""The same of what Spark does."""
 MARGIN_SECONDS = 75.0
 """Longer than one request to a store can take, and clocks of machines differ: who takes over waits so long."""
-LONGEST_WRITES = ROUND_SECONDS + MARGIN_SECONDS
+LONGEST_WRITES = max(ROUND_SECONDS, SLICE_SECONDS) + MARGIN_SECONDS
 """So long after it was last heard of a worker that is gone may still write."""
 
 

@@ -45,6 +45,12 @@ def _for_executors(keys: StoreCredentials, access: StoreAccess) -> StoreAccess:
     return replace(access, sealed=seal_keys(executors_key(), keys.access_key_id, secret, token))
 
 
+@functools.lru_cache(maxsize=8)
+def sealed_text(purpose: str, secret: str) -> str:
+    """A secret for executors."""
+    return seal_keys(executors_key(), purpose, secret, "")
+
+
 @functools.lru_cache(maxsize=4)
 def sealed_proof_key(key: str) -> str:
     """What signs proofs of parts, for executors."""

@@ -60,14 +60,15 @@ def quick_place_of(region: str, uri: str) -> PlaceReader:
     return PlaceReader(clients.quick_bulk_objects(region), uri)
 
 
-def state_of(region: str, uri: str) -> StatePlace:
+def state_of(region: str, uri: str, tries: int = 3) -> StatePlace:
     """Where what is known of a rule lies, by one of its targets (its region and place): in the place that
     `replication.state` of the configuration names, else below that target. Raises Invalid for a region that is not
     configured."""
     from adapters.places.state import StatePlace
 
     told = config.current().replication.state
-    return StatePlace(_store(told.region, 0), told.uri) if told.uri else StatePlace(_store(region, 0), uri)
+    store, root = (_store(told.region, 0), told.uri) if told.uri else (_store(region, 0), uri)
+    return StatePlace(store, root, tries)
 
 
 def describer_of(place: PlaceReader) -> Describer:

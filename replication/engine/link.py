@@ -16,7 +16,9 @@ from core.replicating.retries import PROBE_BLOCKED, ROUND_SECONDS
 from core.replicating.states import Code, Health, OpenStatus
 from core.text.phrases import count
 from db import clock
-from deployment.wiring import replication_jobs
+from deployment import config
+from deployment.wiring import replication_jobs, replication_spark
+from jobs import heavy
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine import removal, settling
@@ -24,6 +26,7 @@ from replication.engine.building import how_copied, identify, pin_of, signs
 from replication.engine.deletes import pinning
 from replication.engine.deletes.deleting import Deleting
 from replication.engine.round import Round, Sent, seconds_of_writes
+from replication.engine.spark_round import SparkRound, spark_round
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties, ledger, shards
 from spark_jobs.replicate.building import Between
@@ -67,7 +70,7 @@ def _work(link: Link, lease: Lease, standing: Standing) -> DutyOutcome:
         if standing.state is Health.DOWN:
             return _resting(standing)
     try:
-        done = _round(link, standing, lease)
+        done = _by_spark(link, standing, lease) or _round(link, standing, lease)
     except LakeMirrorError as error:  # no store was asked: a region is not configured
         at = clock.now() + timedelta(seconds=PROBE_BLOCKED)
         since = standing.since if standing.state is Health.BLOCKED else clock.now()
@@ -78,10 +81,53 @@ def _work(link: Link, lease: Lease, standing: Standing) -> DutyOutcome:
     _keep_pace(link, done.sent, time.monotonic() - began)
     if done.pin is not None and (why := pinning.note_pin(link, lease, done.pin)):
         return DutyOutcome(why)
+    done, standing = _after_spark(link, lease, standing, done)
     if standing.state is Health.BLOCKED and not done.sent.tried:  # nothing waits, so nothing is refused
         standing = _note(link, lease, standing, after(standing, Outcome(Kind.DONE), clock.now()))
     _look_at_what_overflowed(link)
+    _choose_who_goes_on(link, lease, standing)
     return _told(link, standing, done)
+
+
+# --- by Spark ---------------------------------------------------------------------------------------------------------
+
+
+def _by_spark(link: Link, standing: Standing, lease: Lease) -> SparkRound | None:
+    """A round by Spark, where there is enough to copy, and Spark at hand. Raises as `_round`."""
+    if not heavy.is_heavy_now(lease.duty, link.rule.region) or not _is_worth_spark(link, standing):
+        return None
+    return spark_round(link, lease, standing) if replication_spark.answers() else None
+
+
+def _is_worth_spark(link: Link, standing: Standing) -> bool:
+    """Whether it has more to copy than the worker does by itself."""
+    if standing.state is not Health.UP:
+        return False
+    (number, size), told = link.counts.pending(), config.current().replication
+    return number > told.small_objects or size > told.small_bytes
+
+
+def _after_spark(link: Link, lease: Lease, standing: Standing, done: Round) -> tuple[Round, Standing]:
+    """What follows a round by Spark: it deletes nothing, so that is the worker's; and where Spark has begun nothing in
+    time, the worker copies, too."""
+    if not isinstance(done, SparkRound) or standing.state is not Health.UP:
+        return done, standing
+    following = _round(link, standing, lease)
+    following.deletes_only = not done.idle
+    if following.deletes_only and following.deleting is None:
+        following.mover.close()
+        return done, standing
+    standing = following.run()
+    if following.pin is not None:
+        pinning.note_pin(link, lease, following.pin)
+    following.sent.add(done.sent)
+    return following, standing
+
+
+def _choose_who_goes_on(link: Link, lease: Lease, standing: Standing) -> None:
+    """The next round is Spark's where there is much left to copy, else the worker's."""
+    if not _is_worth_spark(link, standing) or not heavy.make_heavy(lease.duty, link.rule.region):
+        heavy.make_light(lease.duty, link.rule.region)
 
 
 def _round(link: Link, standing: Standing, lease: Lease) -> Round:

@@ -51,6 +51,14 @@ class Sent:
     waits: bool = False
     """There was more than it had time for."""
 
+    def add(self, more: Sent) -> None:
+        """What another round has brought, too."""
+        self.objects, self.bytes, self.tried = (
+            self.objects + more.objects,
+            self.bytes + more.bytes,
+            self.tried + more.tried,
+        )
+
 
 @dataclass
 class Round:
@@ -60,12 +68,13 @@ class Round:
     link: Link
     lease: Lease
     mover: Any
-    copying: Copies
+    copying: Copies | None
     standing: Standing
     deleting: Deleting | None = None
     pin: Pin | None = None
     most: int | None = None
     newest: bool = False
+    deletes_only: bool = False
     seconds: float = ROUND_SECONDS
     stopped: bool = False
     sent: Sent = field(default_factory=Sent)
@@ -75,6 +84,7 @@ class Round:
     _told_at: float = 0.0
     _claimed: int = 0
     _writes_until: datetime | None = None
+    _ends_at: float = 0.0
     _asks_up_to: int = 0
     _dry: bool = False
 
@@ -108,26 +118,34 @@ class Round:
     def _hand_out(self, lanes: Lanes) -> None:
         if self._dry or self.over or len(self._in_hand) > CLAIMED // 2:
             return
-        room = CLAIMED - len(self._in_hand)
+        for row in self._claim(CLAIMED - len(self._in_hand)):
+            self._in_hand[row.pk] = row
+            self._start(lanes, row)
+
+    def _claim(self, room: int) -> list[OpenObject]:
+        """So many rows that are due, or fewer, and none that is in hand."""
         if self.most is not None:
             room = min(room, self.most - self._claimed)
         due = OpenObject.objects.filter(link=self.link.pk).due(clock.now())
         due = due if self.deleting is not None else due.copies()
+        due = due.deletes() if self.deletes_only else due
         due = (due.order_by("-pk") if self.newest else due)[: room + len(self._in_hand)]
         rows = [row for row in due if row.pk not in self._in_hand][:room] if room > 0 else []
         self._dry = len(rows) < room or room <= 0
         self._claimed += len(rows)
         self._note_begun(rows)
-        for row in rows:
-            self._in_hand[row.pk] = row
-            self._start(lanes, row)
+        return rows
+
+    def _wanted(self, row: OpenObject) -> Wanted:
+        untried = row.absent and row.pk > self._asks_up_to and not row.attempts and not row.code
+        return Wanted(row.name, row.size, row.etag, untried, row.attempts, row.again)
 
     def _start(self, lanes: Lanes, row: OpenObject) -> None:
-        untried = row.absent and row.pk > self._asks_up_to and not row.attempts and not row.code
-        wanted = Wanted(row.name, row.size, row.etag, untried, row.attempts, row.again)
+        wanted = self._wanted(row)
 
         def work() -> Ended:
             if row.kind == OpenKind.COPY:
+                assert self.copying is not None
                 return Ended(row, self.copying.copy(wanted))
             assert self.deleting is not None
             return Ended(row, self.deleting.delete(wanted))
@@ -182,9 +200,12 @@ class Round:
         if self.deleting is not None and (now.frozen_since or not now.rule.markers):
             self.stop()
             return
-        self.mover.pace(float(now.bytes_per_second or 0), float(now.objects_per_second or 0))
+        self._follow(now)
         if self.over:
             self._note_writes(clock.now() + timedelta(seconds=MARGIN_SECONDS))
+
+    def _follow(self, now: Link) -> None:
+        self.mover.pace(float(now.bytes_per_second or 0), float(now.objects_per_second or 0))
 
     # --- until when there may be writes -------------------------------------------------------------------------------
 
@@ -195,6 +216,7 @@ class Round:
         now = clock.now()
         with self.lease.transaction():
             self._doubt_what_was_lost()
+            self._ends_at = (now + timedelta(seconds=self.seconds)).timestamp()
             if not self._note_writes(now + timedelta(seconds=self.seconds + MARGIN_SECONDS)):
                 self.stop()  # the rule is gone, and its target may be somebody else's
         yield

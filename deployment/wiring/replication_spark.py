@@ -1,0 +1,106 @@
+"""What replication rules have done by Spark."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from core.errors import LakeMirrorError
+from core.proof_of_parts import PURPOSE
+from core.replicating import stamps
+from deployment import config
+from deployment.wiring import executors, region_settings, replication_jobs
+
+if TYPE_CHECKING:
+    from spark_jobs.check.settings import StoreLocation
+    from spark_jobs.replicate.building import HowCopied
+    from spark_jobs.replicate.job import Task
+    from spark_jobs.replicate.pins import PinTold
+    from spark_jobs.replicate.settings import CopySettings, Limits
+
+log = logging.getLogger("lakemirror.replication")
+
+Rows = Callable[[list[Mapping[str, Any]]], None]
+REST_SECONDS = 60.0
+"""After Spark has failed the worker does all itself for so long."""
+
+_lock = threading.Lock()
+_rests_until = 0.0
+
+
+def answers() -> bool:
+    """Whether Spark can be asked now, and has not failed just before."""
+    if time.monotonic() < _rests_until:
+        return False
+    from spark_jobs import runner
+
+    try:
+        runner.spark().session()
+    except LakeMirrorError as error:
+        rest(error)
+        return False
+    return True
+
+
+def rest(error: LakeMirrorError) -> None:
+    """Spark has failed: it is left alone for a while."""
+    global _rests_until
+    log.warning("Spark does not copy for replication rules for %.0f s: %s", REST_SECONDS, error)
+    with _lock:
+        _rests_until = time.monotonic() + REST_SECONDS
+
+
+def tasks_at_once(limits: Limits) -> int:
+    """So many tasks share limits: no more than Spark runs at once, as far as that is known."""
+    from spark_jobs import runner
+    from spark_jobs.replicate.settings import TASKS
+
+    return limits.most_tasks(min(TASKS, runner.spark().slots or TASKS))
+
+
+def location_of(region: str, uri: str) -> StoreLocation:
+    """A place in the store of a region, for executors. Raises Invalid or Unreadable."""
+    own = region_settings.usable(region)
+    return executors.location(uri, region, own.store, own.access)
+
+
+def settings(
+    *,
+    source: tuple[str, str],
+    target: tuple[str, str],
+    how: HowCopied,
+    pin: PinTold,
+    until: float,
+    limits: Limits,
+    control: str,
+    job: str,
+) -> CopySettings:
+    """What the tasks of a link are told; places as region and URI, `until` in Unix time."""
+    from spark_jobs.replicate.settings import CopySettings
+
+    state = config.current().replication.state
+    return CopySettings(
+        location_of(*source),
+        location_of(*target),
+        how,
+        pin,
+        until,
+        limits,
+        location_of(state.region, state.uri) if state.uri else location_of(*target),
+        control,
+        job,
+        proofs=executors.sealed_text(PURPOSE, replication_jobs.proof_key()),
+        stamps=executors.sealed_text(stamps.PURPOSE, replication_jobs.stamp_key()),
+    )
+
+
+def copy(tasks: Sequence[Task], settings: CopySettings, on_rows: Rows, tag: str) -> None:
+    """Have tasks copy; rows of TRIED_COLUMNS go to `on_rows`."""
+    from spark_jobs import runner
+    from spark_jobs.replicate.job import copy
+
+    runner.spark().run_copies(functools.partial(copy, settings=settings), tasks, on_rows, tag)
