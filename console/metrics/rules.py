@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Count
+
 from core.mirroring.rpo import lag
 from core.replicating.states import Health, OpenStatus
 from rbac import services as rbac
-from replication.models import Rule
+from replication.models import Rule, Shard
 from replication.services.rights import LIST
 from replication.status.rules import LinkReading, RuleReading, rule_readings
 from web.prometheus import Gauge, labelled
@@ -27,6 +29,7 @@ def gauges(user: Any, now: datetime) -> Iterator[Gauge]:
     yield from _of_health(readings, now)
     yield from _of_open(readings, now)
     yield from _of_deletions(readings)
+    yield _of_stretches(readings)
     yield from _of_copying(readings)
     yield _of_comparisons(readings, now)
 
@@ -78,14 +81,28 @@ def _of_open(readings: list[RuleReading], now: datetime) -> Iterator[Gauge]:
 def _of_deletions(readings: list[RuleReading]) -> Iterator[Gauge]:
     waiting = Gauge("link_deletes_waiting", "objects that are to be deleted at the target, noted or due")
     asked = Gauge("link_deletes_to_approve", "those of them that wait for somebody to approve them")
+    foreign = Gauge("link_foreign_objects", "objects at the target alone that the link did not copy")
     frozen = Gauge("link_frozen", "1 while nothing is deleted before somebody confirms the source")
     stale = Gauge("link_stale", "1 while nothing is written before somebody confirms the target")
     for labels, one in _links(readings):
         waiting.add(labels, one.deletes)
         asked.add(labels, one.asked)
+        if one.link.foreign_objects is not None:
+            foreign.add(labels, one.link.foreign_objects)
         frozen.add(labels, bool(one.facts.frozen))
         stale.add(labels, bool(one.facts.stale))
-    yield from (waiting, asked, frozen, stale)
+    yield from (waiting, asked, foreign, frozen, stale)
+
+
+def _of_stretches(readings: list[RuleReading]) -> Gauge:
+    """Each link has those of its rule: a stretch is looked through for all of them."""
+    dirty = Gauge("link_dirty_shards", "stretches of names where something lacks that is not counted, looked at again")
+    rules = Shard.objects.filter(rule__in=[reading.rule.pk for reading in readings], dirty=True)
+    numbers = dict(rules.order_by("rule").values_list("rule").annotate(number=Count("pk")))
+    for reading in readings:
+        for one in reading.links:
+            dirty.add(_labels(reading, one), numbers.get(reading.rule.pk, 0))
+    return dirty
 
 
 def _of_copying(readings: list[RuleReading]) -> Iterator[Gauge]:

@@ -5,7 +5,7 @@ Only what a link has copied, or has seen to be equal, is its own; only its own i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ UNANSWERED_SECONDS = 95.0
 """Longer than a store may take to carry out what it gave no answer to."""
 FIRST_KEYS = 100
 """So many keys an approval names."""
+FIRST_FOREIGN = 20
+"""So many keys are named of what is at a target alone, and not a link's."""
 
 
 class Own(NamedTuple):
@@ -34,11 +36,13 @@ class Own(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Merged:
     """What source, target and manifest say together of a stretch of keys. `own`: what the manifest has from now on, in
-    order; `gone`: those of it that the source has no more; `foreign`: so many are at the target alone, and not ours."""
+    order; `gone`: those of it that the source has no more; `foreign`: so many are at the target alone, and not ours;
+    `strangers`: the first of these."""
 
     own: list[Own] = field(default_factory=list)
     gone: list[Own] = field(default_factory=list)
     foreign: int = 0
+    strangers: Sequence[str] = ()
 
 
 def merge(
@@ -50,7 +54,7 @@ def merge(
     """All keys of a stretch: what the source has, and which of that the target has `equal`; what is at the target (size
     and ETag); what is `known` to be ours. What somebody has overwritten at the target is not ours any more."""
     merged, held, same = Merged(), frozenset(source), frozenset(equal)
-    foreign = 0
+    foreign, strangers = 0, list[str]()
     for key in sorted(there):
         size, etag = there[key]
         if is_own(key) or not key:
@@ -62,7 +66,9 @@ def merge(
                 merged.gone.append(Own(key, size, etag))
         elif key not in held:
             foreign += 1
-    return Merged(merged.own, merged.gone, foreign)
+            if foreign <= FIRST_FOREIGN:
+                strangers.append(key)
+    return Merged(merged.own, merged.gone, foreign, strangers)
 
 
 def needs_approval(number: int, of: int, percent: int, most: int, lately: int = 0) -> bool:

@@ -221,6 +221,10 @@ class RuleLinkAnswer(StandingAnswer):
     deletes_waiting = serializers.IntegerField(help_text="deletions that are noted, or due")
     deletes_to_approve = serializers.IntegerField(help_text="those of them that wait for somebody")
     deleted_objects = serializers.IntegerField(help_text="at the target, since the link was created")
+    foreign_objects = serializers.IntegerField(
+        allow_null=True, help_text="at the target alone, not copied by the link, and left; null: not known"
+    )
+    foreign_keys = serializers.ListField(child=serializers.CharField(), help_text="the first 20 of them")
     failed_by_code = ReasonCountAnswer(many=True)
     sent_objects = serializers.IntegerField(help_text="copied since the link was created")
     sent_bytes = serializers.IntegerField()
@@ -369,6 +373,8 @@ def link_json(reading: LinkReading) -> dict[str, Any]:
         "deletes_waiting": reading.deletes,
         "deletes_to_approve": reading.asked,
         "deleted_objects": link.deleted_objects,
+        "foreign_objects": link.foreign_objects,
+        "foreign_keys": link.foreign_keys,
         "failed_by_code": [reason_json(count) for count in reading.refused],
         "sent_objects": link.sent_objects,
         "sent_bytes": link.sent_bytes,

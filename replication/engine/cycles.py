@@ -14,7 +14,7 @@ from core.replicating.states import Code
 from db import clock
 from jobs.lease import Lease
 from replication.models import Link, Rule, Shard
-from replication.transitions import deletions, duties, freezing, ledger, shards
+from replication.transitions import deletions, duties, freezing, ledger, manifests, shards
 
 
 def due_at(rule: Rule) -> datetime | None:
@@ -75,6 +75,7 @@ def end(rule: Rule, lease: Lease) -> bool:
         # Where nobody knew what is the link's own, or could note it all, it is not known what is to be deleted.
         known = links.filter(unsure_deletes=False, unnoted_deletes=False) if rule.markers else links
         known.update(compared_at=now)
+        manifests.tell_foreign(rule.pk, list(known.values_list("pk", flat=True)) if rule.markers else ())
         if rule.markers and rule.full_objects and not sums["objects"]:
             freezing.freeze(rule.pk, Code.SOURCE_EMPTY, freezing.EMPTY, now)
         duties.wake_links(deletions.end_look(rule, now))

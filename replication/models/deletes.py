@@ -30,6 +30,8 @@ class ShardManifest(models.Model):
     objects_listed = models.BigIntegerField(default=0)
     foreign_objects = models.BigIntegerField(default=0, help_text="at the target alone, and not the link's, last time")
     foreign_seen = models.BigIntegerField(default=0, help_text="by the look that goes on")
+    foreign_keys = models.JSONField(default=list, db_default=[], help_text="the first of them, last time")
+    foreign_keys_seen = models.JSONField(default=list, db_default=[], help_text="the first, by the look that goes on")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["link", "shard"], name="replication_manifest_once")]

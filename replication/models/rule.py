@@ -207,6 +207,10 @@ class Link(Pausable):
     unsure_deletes = models.BooleanField(
         default=False, db_default=False, help_text="somewhere in the look at hand nobody knew what is the link's own"
     )
+    foreign_objects = models.BigIntegerField(
+        null=True, help_text="at the target alone, and not the link's, by the last whole look; null: nobody knows"
+    )
+    foreign_keys = models.JSONField(default=list, db_default=[], help_text="the first of them")
     deleted_objects = models.BigIntegerField(
         default=0, db_default=0, help_text="at the target, since the link was made"
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from django.db.models import Max, Min, QuerySet
+from django.db.models import Max, Min, QuerySet, Sum
 
-from core.replicating.deletes import Own
+from core.replicating.deletes import FIRST_FOREIGN, Own
 from db.chunks import chunks
 from replication.models import Arrived, Link, Shard, ShardManifest
 
@@ -93,8 +93,21 @@ def is_forgotten(row: ShardManifest) -> bool:
 def forget(rule_id: int) -> None:
     """Nothing is a link's own but what is copied, or seen to be equal, from now on. Inside of a transaction that holds
     the rule's links."""
+    Link.objects.filter(rule=rule_id).update(foreign_objects=None, foreign_keys=[])
     ShardManifest.objects.filter(link__rule=rule_id).delete()
     Arrived.objects.filter(link__rule=rule_id).delete()
+
+
+def tell_foreign(rule_id: int, link_ids: Collection[int]) -> None:
+    """A whole look has ended, and showed all that these links' targets have: of what is not theirs it is told how much
+    there is, and the first of it. Inside of a transaction that holds them."""
+    for link_id in link_ids:
+        rows = ShardManifest.objects.filter(link=link_id)
+        some = rows.filter(foreign_objects__gt=0).order_by("shard__low").values_list("foreign_keys", flat=True)
+        first = [key for keys in some[:FIRST_FOREIGN] for key in keys][:FIRST_FOREIGN]
+        number = rows.aggregate(all=Sum("foreign_objects"))["all"] or 0
+        Link.objects.filter(pk=link_id).update(foreign_objects=number, foreign_keys=first)
+    Link.objects.filter(rule=rule_id).exclude(pk__in=link_ids).update(foreign_objects=None, foreign_keys=[])
 
 
 def is_named(link_id: int, file: str) -> bool:

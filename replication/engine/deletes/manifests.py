@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from adapters.places.manifest_file import ManifestFile, packed
 from adapters.places.state import StatePlace
 from core.errors import LakeMirrorError, NotFound, RemoteFailure
-from core.replicating.deletes import Merged, Own
+from core.replicating.deletes import FIRST_FOREIGN, Merged, Own
 from jobs.lease import Lease
 from replication.models import Link, Shard, ShardManifest
 from replication.transitions import ledger, manifests
@@ -59,12 +59,15 @@ class StretchManifest:
     """Whether the file was believed."""
     own: list[Own] = field(default_factory=list)
     foreign: int = 0
+    strangers: list[str] = field(default_factory=list)
     _old: str = ""
 
     def __post_init__(self) -> None:
         self.row = manifests.row_of(self.link.pk, self.shard)
         self.low_of_all = bytes(self.shard.low).decode()
-        self.foreign = self.row.foreign_seen if self.low != self.low_of_all else 0
+        goes_on = self.low != self.low_of_all
+        self.foreign = self.row.foreign_seen if goes_on else 0
+        self.strangers = list(self.row.foreign_keys_seen) if goes_on else []
         self.folder = f"{folder_of(self.link)}{self.shard.pk}/"
         self.names = self._names()
         self._from, self.last = self.low, self.low
@@ -133,6 +136,8 @@ class StretchManifest:
         self._changed |= merged.own != self._listed
         self.own += merged.own
         self.foreign += merged.foreign
+        named = [key.replace("\0", "\ufffd") for key in merged.strangers]  # which no column could hold
+        self.strangers = [*self.strangers, *named][:FIRST_FOREIGN]
         self.last = last
 
     def leave(self, lease: Lease, *, ended: bool) -> None:
@@ -141,9 +146,10 @@ class StretchManifest:
         if self.last == self._from and not ended:
             return
         listed = self.own if ended else [*self.own, *self._of_file(self.high)]
-        self.row.foreign_seen = self.foreign
+        self.row.foreign_seen, self.row.foreign_keys_seen = self.foreign, self.strangers
         if ended:
             self.row.foreign_objects, self.row.foreign_seen = self.foreign, 0
+            self.row.foreign_keys, self.row.foreign_keys_seen = self.strangers, []
         if self._changed or self.row.objects_listed != len(listed) or not self._is_ours():
             self._write(listed, lease)
         with lease.transaction():
