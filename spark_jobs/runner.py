@@ -113,9 +113,9 @@ class Spark:
         self._run(job, work, _Handover(on_rows, len(work), "units"), tag)
 
     def run_copies(self, job: Job, work: Sequence[Any], on_rows: OnRows, tag: str) -> None:
-        """Run the `copy` job of a link, TASKS at most; its rows as dicts go to `on_rows`. `tag` names the link. Else as
-        `run_export`."""
-        tag = f"lakemirror-link-{tag}"
+        """Run a job of a replication rule, WAVE tasks at most; its rows as dicts go to `on_rows`. `tag` names what it
+        is of. Else as `run_export`."""
+        tag = f"lakemirror-rule-{tag}"
         if work and is_remote(self.url):
             with self._telling():
                 self.session().interruptTag(tag)

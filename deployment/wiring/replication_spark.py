@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from core.errors import LakeMirrorError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from spark_jobs.check.settings import StoreLocation
     from spark_jobs.replicate.building import HowCopied
     from spark_jobs.replicate.job import Task
+    from spark_jobs.replicate.look import LinkTold, LookSettings, RuleTold, Stretch
+    from spark_jobs.replicate.pass_look import PassTold
     from spark_jobs.replicate.pins import PinTold
     from spark_jobs.replicate.settings import CopySettings, Limits
 
@@ -96,6 +99,53 @@ def settings(
         proofs=executors.sealed_text(PURPOSE, replication_jobs.proof_key()),
         stamps=executors.sealed_text(stamps.PURPOSE, replication_jobs.stamp_key()),
     )
+
+
+def lookers_at_once() -> int:
+    """So many tasks look through a place at a time: as many as Spark runs at once, as far as that is known."""
+    from spark_jobs import runner
+    from spark_jobs.replicate.settings import TASKS
+
+    return runner.spark().slots or TASKS
+
+
+def look_settings(rule: RuleTold, links: Sequence[LinkTold], until: float, *, dated: bool = False) -> LookSettings:
+    """What the tasks of a look are told. A link of a region that is not configured has no place. Raises Invalid or
+    Unreadable for the source."""
+    from spark_jobs.replicate.look import LookSettings
+
+    places = [location_of(rule.region, rule.uri)]
+    for link in links:
+        with suppress(LakeMirrorError):
+            places.append(location_of(link.region, link.uri))
+    return LookSettings(
+        rule,
+        tuple(links),
+        tuple(places),
+        until,
+        proofs=executors.sealed_text(PURPOSE, replication_jobs.proof_key()),
+        stamps=executors.sealed_text(stamps.PURPOSE, replication_jobs.stamp_key()),
+        dated=dated,
+    )
+
+
+def look(tasks: Sequence[Sequence[Stretch]], settings: LookSettings, on_rows: Rows, tag: str) -> None:
+    """Have tasks look through stretches; rows of SEEN_COLUMNS go to `on_rows`."""
+    from spark_jobs import runner
+    from spark_jobs.replicate.look import look
+
+    runner.spark().run_copies(functools.partial(look, settings=settings), tasks, on_rows, f"look-{tag}")
+
+
+def pass_look(
+    tasks: Sequence[Sequence[Stretch]], settings: LookSettings, made: PassTold, on_rows: Rows, tag: str
+) -> None:
+    """Have tasks look through stretches of a pass; rows of PASSED_COLUMNS go to `on_rows`."""
+    from spark_jobs import runner
+    from spark_jobs.replicate.pass_look import pass_look
+
+    job = functools.partial(pass_look, settings=settings, made=made)
+    runner.spark().run_copies(job, tasks, on_rows, f"pass-{tag}")
 
 
 def copy(tasks: Sequence[Task], settings: CopySettings, on_rows: Rows, tag: str) -> None:

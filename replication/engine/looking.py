@@ -1,237 +1,49 @@
-"""What the targets of a rule have of keys that the source has: what lacks is noted for each link."""
+"""What looks for a rule (spark_jobs/replicate/looking.py), with the places that are configured; what lacks is noted for
+each link.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import compress
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
-from adapters.places.reader import time_of
-from core.errors import LakeMirrorError, NotFound, Throttled, Unreachable
-from core.replicating.comparing import Alike, by_heads, by_listing, is_later
-from core.replicating.eligible import is_copied
-from core.replicating.merging import Listed, Read, Window, windows
-from core.replicating.states import Health
-from core.travelling.describing import Description, description_of, matches
+from core.errors import LakeMirrorError
 from db import clock
 from deployment.wiring import replication_jobs
-from replication.engine.building import origins_of
+from replication.engine.building import signs
 from replication.models import Link, Rule
 from replication.transitions import ledger, shards
-from replication.transitions.ledger import Lack
-from spark_jobs.replicate.carrying import described, differing
-
-THREADS = 16
-Lacks = Mapping[int, Sequence[Lack]]
-"""What lacks, by the link's key."""
+from spark_jobs.replicate.building import Signs
+from spark_jobs.replicate.looking import THREADS, Lacks, Looker
+from spark_jobs.replicate.version_looking import VersionLooker
 
 
-class Named(NamedTuple):
-    """An object of the source that was asked for by its key. `own`: how the source describes it; None: nobody looked,
-    or it can't be asked, and its links find out why."""
+class Configured:
+    """Places by what is configured of their regions."""
 
-    item: Listed
-    own: Description | None = None
-
-
-@dataclass
-class Looker:
-    """Reads the source of a rule and its targets, for one round. Close it."""
-
-    rule: Rule
-    links: Sequence[Link]
-    source: Any = None
-    places: dict[int, Any] = field(default_factory=dict)
-    """Of the links that can be asked."""
-    dated: bool = False
-    """Somebody wants to know when objects were last written, whatever the rule goes by."""
-
-    def __post_init__(self) -> None:
-        self.source = self.place(self.rule.region, self.rule.uri)
-        self.pool = ThreadPoolExecutor(THREADS)
-        self._proof_key = replication_jobs.proof_key()
-        self._terms, self._describes = self.rule.terms, replication_jobs.describer_of(self.source)
-        self._describers: dict[int, Any] = {}
-        self._origins = {link.pk: origins_of(link) for link in self.links} if self.rule.both_ways else {}
-        for link in self.links:
-            if link.health != Health.DOWN:
-                self._open(link)
-
-    def _open(self, link: Link) -> None:
-        try:
-            self.places[link.pk] = place = self.place(link.region, link.uri)
-            self._describers[link.pk] = replication_jobs.describer_of(place)
-        except LakeMirrorError:
-            return  # its region is not configured: its own duty tells
-
-    def place(self, region: str, uri: str) -> Any:
+    def place(self, region: str, uri: str, *, versions: bool) -> Any:
         """What reads a place. Raises Invalid for a region that is not configured."""
-        return replication_jobs.place_of(region, uri, THREADS)
+        place_of = replication_jobs.versioned_place_of if versions else replication_jobs.place_of
+        return place_of(region, uri, THREADS)
 
-    def close(self) -> None:
-        """Let the threads go."""
-        self.pool.shutdown(cancel_futures=True)
+    def describer_of(self, place: Any) -> Any:
+        """What asks what a place's objects have beside their bytes."""
+        return replication_jobs.describer_of(place)
 
     @property
-    def unasked(self) -> set[int]:
-        """Links of which nobody knows what their targets have."""
-        return {link.pk for link in self.links} - self.places.keys()
+    def signs(self) -> Signs:
+        """What signs proofs of parts, and where copies came from."""
+        return signs()
 
-    def wants(self, item: Listed) -> bool:
-        """Whether the rule copies such an object of the source."""
-        if not is_copied(item.key):
-            return False
-        return (self.rule.existing and self.rule.new) or self.rule.wants(time_of(item.modified))
-
-    # --- of a window --------------------------------------------------------------------------------------------------
-
-    def source_read(self) -> Read:
-        """What lists the source; with times where the rule goes by these."""
-        return partial(self.source.listing, dated=self.dated or not (self.rule.existing and self.rule.new))
-
-    def target_reads(self) -> dict[int, Read]:
-        """What lists the target of each link that can be asked."""
-        return {pk: place.listing for pk, place in self.places.items()}
-
-    def windows(
-        self, low: str, high: str | None, but: Collection[int] = (), ahead: Callable[[Read], Read] = lambda read: read
-    ) -> Iterator[Window]:
-        """What the places have of the keys after one, up to another; `but` of these links. Raises what the source
-        answers."""
-        reads = {pk: ahead(read) for pk, read in self.target_reads().items() if pk not in but}
-        each = self.pool.map if len(reads) > 1 else map
-        yield from windows(ahead(self.source_read()), reads, low, high, each, tail=self.rule.markers)
-
-    def lacking(self, window: Window, items: Sequence[Listed], fresh: Collection[int] = ()) -> Lacks:
-        """What the targets lack of these objects of a window, by link: where the listings leave it open, by HEAD of
-        both. `fresh`: links that had nothing open there before the targets were listed."""
-        lacks: dict[int, list[Lack]] = {}
-        for link_id, there in window.there.items():
-            judged = [(item, by_listing(item.size, item.etag, there.get(item.key))) for item in items]
-            doubted = [Named(item) for item, alike in judged if alike is Alike.DOUBT]
-            lacking = self._lacking_at(link_id, doubted) if doubted else {}
-            new = link_id in fresh
-            lacks[link_id] = [
-                lacking.get(item) or _lack(item, absent=new and item.key not in there)
-                for item, alike in judged
-                if alike is Alike.DIFFERENT or item in lacking
-            ]
-            if self.rule.both_ways:
-                lacks[link_id] = self._without_newer(link_id, lacks[link_id], there)
-        return self.tagged(lacks)
-
-    def _without_newer(self, link_id: int, lacks: Sequence[Lack], there: Collection[str]) -> list[Lack]:
-        """What lacks, but for keys of which the target has a newer object, which stays."""
-        differ = [lack.key for lack in lacks if lack.key.decode() in there]
-        stays = set(compress(differ, self.pool.map(partial(self._stays, link_id), differ)))
-        return [lack for lack in lacks if lack.key not in stays]
-
-    def _stays(self, link_id: int, key: bytes) -> bool:
-        """By HEAD of both; what can't be told now is for the link to find out."""
-        name = key.decode()
-        try:
-            source, there = self.source.head(name), self.places[link_id].head(name)
-            return bool(source and there) and not self._is_older(link_id, name, source, there)
-        except LakeMirrorError:
-            return False
-
-    def tagged(self, lacks: Mapping[int, Sequence[Lack]]) -> Lacks:
-        """What lacks of objects that have the tags that the rule asks for. They are asked only here."""
-        if not self._terms.tags:
-            return lacks
-        keys = sorted({lack.key for some in lacks.values() for lack in some})
-        tagged = {key for key, has in zip(keys, self.pool.map(self._has_tags, keys), strict=True) if has}
-        return {link_id: [lack for lack in some if lack.key in tagged] for link_id, some in lacks.items()}
-
-    def _has_tags(self, key: bytes) -> bool:
-        try:
-            return matches(self._terms.tags, self._describes.tags(key.decode()))
-        except NotFound:
-            return False
-        except LakeMirrorError:
-            return True  # its links find out why it can't be asked
-
-    def _lacking_at(self, link_id: int, named: Sequence[Named], *, new: bool = False) -> dict[Listed, Lack]:
-        found = self.pool.map(partial(self._lacks, link_id, new), named)
-        return {one.item: lack for one, lack in zip(named, found, strict=True) if lack is not None}
-
-    def _lacks(self, link_id: int, new: bool, named: Named) -> Lack | None:
-        """By HEAD of both; what can't be told now is for the link to find out. `new`: it was never tried."""
-        item, place = named.item, self.places[link_id]
-        if item.size < 0:
-            return _lack(item)
-        try:
-            there = place.head(item.key)
-            alike = by_listing(item.size, item.etag, (there.info.size, there.info.etag) if there else None)
-            if alike is Alike.DIFFERENT:
-                return _lack(item, named.own, absent=new and there is None)
-            if alike is Alike.DOUBT:
-                source = self.source.head(item.key)
-                if source is None:
-                    return None
-                if self.rule.both_ways:
-                    return _lack(item) if self._is_older(link_id, item.key, source, there) else None
-                later = is_later(there.modified, source.modified)
-                alike = by_heads(source.info, there.info, place.uri(item.key), self._proof_key, later=later)
-            equal = alike is Alike.EQUAL and not self._described_otherwise(link_id, named, there)
-        except LakeMirrorError:
-            return _lack(item, named.own)
-        return None if equal else _lack(item, named.own)
-
-    def _is_older(self, link_id: int, key: str, source: Any, there: Any) -> bool:
-        """Whether a target's object is another one, and older, where the newer one stays."""
-        origins, uris = self._origins[link_id], (self.source.uri(key), self.places[link_id].uri(key))
-        equal = origins.is_equal(*uris, source, there, self._proof_key)
-        return not equal and origins.is_newer(*uris, source, there)
-
-    def _described_otherwise(self, link_id: int, named: Named, there: Any) -> bool:
-        """Whether a target's object has other headers, tags or another lock. Raises what its store answers."""
-        if named.own is None or not self._terms.all or self.rule.both_ways:
-            return False
-        return bool(differing(named.own, self._describers[link_id], named.item.key, there, clock.now()))
-
-    # --- of keys that somebody named ----------------------------------------------------------------------------------
-
-    def lacking_of(self, keys: Sequence[str], tried: Collection[int] = ()) -> Lacks:
-        """What the targets lack of these keys, or describe otherwise. `tried`: links where one of them was open before.
-        Raises what the source answers for one of them."""
-        found = [one for one in self.pool.map(self._named, keys) if one is not None and self.wants(one.item)]
-        lacks: dict[int, list[Lack]] = defaultdict(list)
-        for link in self.links:
-            if link.pk in self.places:
-                lacks[link.pk] = list(self._lacking_at(link.pk, found, new=link.pk not in tried).values())
-            else:
-                lacks[link.pk] = [_lack(one.item, one.own) for one in found]
-        return self.tagged(lacks)
-
-    def _named(self, key: str) -> Named | None:
-        """An object of the source, with its item as a listing would have it; None where there is none. One that can't
-        be asked about has no ETag here. Raises where nobody answers, for then nothing can be asked."""
-        if not is_copied(key):
-            return None
-        try:
-            seen = self.source.head(key)
-            if seen is None:
-                return None
-            own = self._own(key, seen.told)
-        except (Throttled, Unreachable):
-            raise
-        except LakeMirrorError:
-            return Named(Listed(key, -1, ""))
-        modified = seen.modified.isoformat() if seen.modified is not None else ""
-        return Named(Listed(key, seen.info.size, seen.info.etag, modified), own)
-
-    def _own(self, key: str, told: Mapping[str, str]) -> Description:
-        """How the source describes an object, with its tags where they travel. Raises what its store answers."""
-        return described(self._describes, key, told) if self._terms.all else description_of(told)
+    def now(self) -> datetime:
+        """The moment by the database's clock."""
+        return clock.now()
 
 
-def _lack(item: Listed, own: Description | None = None, *, absent: bool = False) -> Lack:
-    return Lack(item.key.encode(), item.size, item.etag, absent, own.digest if own is not None else "")
+def looker_of(rule: Rule, links: Sequence[Link]) -> Looker:
+    """What looks for a rule. Close it."""
+    return (VersionLooker if rule.all_versions else Looker)(rule, links, Configured())
 
 
 def note(rule: Rule, lacks: Lacks) -> set[int]:

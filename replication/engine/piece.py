@@ -18,11 +18,11 @@ from db import clock
 from jobs.lease import Lease
 from replication.engine import looking
 from replication.engine.deletes.following import Following
-from replication.engine.looking import Looker
-from replication.engine.reading import Judged, Reading, Span, SpanRead
 from replication.models import Link, OpenObject, Rule, Shard
 from replication.transitions import duties, ledger, shards
 from replication.transitions.ledger import Lack
+from spark_jobs.replicate.looking import Looker
+from spark_jobs.replicate.reading import Judged, Reading, Span, SpanRead
 
 SLICE_SECONDS = 20.0
 """So long one rule is looked at; then others have their turn."""
@@ -137,10 +137,10 @@ class Piece:
         """Those that still belong to the stretch; they count as seen."""
         shard = span.shard
         for at, one in enumerate(judged, 1):
-            shard.objects_seen += len(one.items)
-            shard.bytes_seen += sum(item.size for item in one.items)
+            shard.objects_seen += one.objects
+            shard.bytes_seen += one.bytes
             ends = span.last and one.window.end
-            self._mark(shard, one.window.last, len(one.window.items), ends=ends)
+            self._mark(shard, one.window.last, one.keys, ends=ends)
             if self._is_full(shard, one.window.last):
                 return judged[:at]
         return judged
@@ -173,8 +173,7 @@ class Piece:
         if unread:
             Shard.objects.filter(pk=shard.pk).update(missed=True, dirty=True)
             self.rule.links.filter(pk__in=unread).update(uncompared=True)
-        items = sum(len(one.items) for one in judged)
-        size = sum(item.size for one in judged for item in one.items)
+        items, size = sum(one.objects for one in judged), sum(one.bytes for one in judged)
         counted = {"cycle_objects": F("cycle_objects") + items, "cycle_bytes": F("cycle_bytes") + size}
         Rule.objects.filter(pk=self.rule.pk, cycle_began_at__isnull=False).update(**counted)
         duties.wake_links(noted)

@@ -16,8 +16,9 @@ from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine import cycles, removal, sweeping, touched
 from replication.engine.deletes import pinning
+from replication.engine.looking import looker_of
 from replication.engine.piece import SLICE_SECONDS, Piece
-from replication.engine.version_looking import looker_of
+from replication.engine.spark_piece import choose_who_goes_on, piece_of
 from replication.models import Rule, Shard
 from replication.transitions import freezing
 
@@ -45,7 +46,7 @@ def _look(rule: Rule, lease: Lease) -> DutyOutcome:
         if rule.markers and rule.cycle_began_at is None:
             pinning.note_created(rule.pk, lease, looker.source)
         cycles.begin(rule, lease, looker.links)
-        piece = Piece(rule, lease, looker, began + SLICE_SECONDS)
+        piece = piece_of(rule, lease, looker, began + SLICE_SECONDS)
         piece.carry()
         sweeping.sweep(rule, looker, lease)
     except LakeMirrorError as error:
@@ -73,6 +74,7 @@ def _told(rule: Rule, piece: Piece) -> DutyOutcome:
     rule.refresh_from_db()
     if cycles.end(rule, piece.lease):
         rule.refresh_from_db()
+    choose_who_goes_on(rule, piece.lease)
     summary = f"{count(piece.seen, 'object')} seen, {piece.noted:,} to copy"
     due = [cycles.due_at(rule)] if rule.cycle_began_at is None else []
     due += Shard.objects.filter(rule=rule.pk).order_by("due_at").values_list("due_at", flat=True)[:1]

@@ -94,7 +94,7 @@ class SparkRound(Round):
             job=self.mover.job,
         )
         try:
-            replication_spark.copy(tasks, settings, self._take, f"{link.pk}")
+            replication_spark.copy(tasks, settings, self._take, f"link-{link.pk}")
         except Fenced:
             raise
         except LakeMirrorError as error:

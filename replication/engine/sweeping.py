@@ -14,9 +14,9 @@ from core.exporting.deadline import Rate
 from db import clock
 from jobs.lease import Lease
 from replication.engine import looking
-from replication.engine.looking import Looker
 from replication.models import Rule
 from replication.transitions import duties
+from spark_jobs.replicate.looking import Looker
 
 SWEEP_SECONDS = 8.0
 """So long one rule is swept at a time; then others have their turn, and keys that events name."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from db.chunks import chunks
 from jobs.lease import Lease
 from replication.engine import looking
-from replication.engine.looking import Looker
 from replication.models import OpenObject, Rule, Touched
 from replication.transitions import duties
+from spark_jobs.replicate.looking import Looker
 
 AT_ONCE = 400
 

@@ -18,6 +18,7 @@ from core.replicating.states import OpenKind, OpenStatus
 from db.chunks import chunks
 from replication.models import Link, OpenCount, OpenObject, Rule, Shard
 from replication.transitions.pass_counts import How, PassTally
+from spark_jobs.replicate.lacking import Lack
 
 MOST_OPEN = 1_000_000
 """So many rows a link has at most; what lacks beyond that makes its stretch of keys dirty."""
@@ -33,23 +34,6 @@ RENEWED = ["size", "etag", "described", "absent", "since", "next_try", "attempts
 RENEWED += ["status", "code", "detail", "version"]
 Moved = Mapping[tuple[str, str], tuple[int, int]]
 """By status and code: by how many rows and bytes a count changes."""
-
-
-class Lack(NamedTuple):
-    """An object of the source that its target lacks, or has otherwise. `absent`: the target had nothing there when it
-    was looked at, and nothing of ours can have been on its way there. `described`: names how the source describes it;
-    "": nobody looked."""
-
-    key: bytes
-    size: int
-    etag: str
-    absent: bool = False
-    described: str = ""
-
-    def is_of(self, row: OpenObject) -> bool:
-        """Whether a row says the same of the source's object, as far as both know."""
-        same = (row.size, row.etag) == (self.size, self.etag)
-        return same and self.described in ("", row.described)
 
 
 class Tally:

@@ -1,1 +1,1 @@
-"""What replication rules do with single objects, in the worker and in executors of Spark alike. No database."""
+"""What replication rules do at stores, in the worker and in executors of Spark alike. No database."""

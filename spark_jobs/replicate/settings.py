@@ -106,7 +106,12 @@ def mover_of(settings: CopySettings) -> Mover | VersionMover:
 def signs_of(settings: CopySettings) -> Signs:
     """What signs, opened. Raises Denied where it can't be: who can't read what copies say of themselves would take them
     for objects that somebody wrote."""
-    proofs, stamps = sealed_text(settings.proofs), sealed_text(settings.stamps)
+    return opened(settings.proofs, settings.stamps)
+
+
+def opened(sealed_proofs: str, sealed_stamps: str) -> Signs:
+    """The same of what came sealed."""
+    proofs, stamps = sealed_text(sealed_proofs), sealed_text(sealed_stamps)
     if not (proofs and stamps):
         raise Denied(
             "executors can't open what signs the copies of replication rules",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +17,13 @@ from core.errors import Unreachable
 from core.store_access import EXECUTORS_KEY
 from deployment import config
 from deployment.wiring import executors
-from jobs import heavy, workers
+from jobs import heavy
 from jobs.models import Duty, Worker
+from replication.engine import spark_piece
+from replication.engine.passes import spark_reading
+from replication.models import Pass, Rule
 from replication.transitions.duties import LINK
-from spark_jobs.replicate import job
+from spark_jobs.replicate import job, look, pass_look
 from spark_jobs.runner import _Handover
 from tests.replication.world import HOME, World
 
@@ -51,9 +55,12 @@ class SparkHere:
         """As the real one: rows of a task come when it has ended, and what failed is raised in the end."""
         self.jobs.append(tasks)
         handover = _Handover(on_rows, len(tasks), "tasks")
-        settings = made.keywords["settings"].shared(len(tasks))
+        settings, do, columns = made.keywords["settings"], look.look_task, look.STRETCH_COLUMNS
+        if made.func is pass_look.pass_look:
+            do = functools.partial(pass_look.pass_task, made=made.keywords["made"])
+        if made.func is job.copy:
+            settings, do, columns = settings.shared(len(tasks)), job.copy_task, job.WANTED_COLUMNS
         self.settings.append(settings)
-        columns = job.WANTED_COLUMNS
         for number, task in enumerate(tasks):
             handover.tick()
             self.fails(number)
@@ -61,11 +68,19 @@ class SparkHere:
                 raise Unreachable("Spark does not answer")
             rows = [dict(zip(columns.names, row, strict=True)) for row in task]
             given = [pa.RecordBatch.from_pylist(rows, schema=columns)]
-            found = list(job.copy_task(given, settings))
+            found = list(do(given, settings))
             if self.lost is None:
                 for batch in found:
                     handover.take(batch.to_pylist())
         handover.finish()
+
+
+def _any_pass(made: Pass) -> bool:
+    return True
+
+
+def _no_markers(rule: Rule) -> bool:
+    return not rule.markers
 
 
 @contextmanager
@@ -89,13 +104,16 @@ def spark_here(w: World, *, always: bool = False) -> Iterator[SparkHere]:
     Duty.objects.filter(kind=LINK).update(queue=QUEUE)
     with (
         mock.patch("jobs.heavy.is_heavy_now", (lambda duty, region: True) if always else heavy.is_heavy_now),
+        mock.patch.object(spark_piece, "is_worth_spark", _no_markers if always else spark_piece.is_worth_spark),
+        mock.patch.object(spark_reading, "is_worth_spark", _any_pass if always else spark_reading.is_worth_spark),
         mock.patch("deployment.wiring.replication_spark.REST_SECONDS", 0.0 if always else 60.0),
         mock.patch("deployment.config.current", lambda: other),
         mock.patch("spark_jobs.runner.spark", lambda url="": made),
         mock.patch("deployment.wiring.replication_spark._rests_until", 0.0),
         mock.patch("spark_jobs.replicate.settings.store_at", lambda place, tries, pool: w.stores[place.region]),
+        mock.patch("spark_jobs.replicate.look.store_at", lambda place, tries, pool: w.stores[place.region]),
         mock.patch("spark_jobs.replicate.settings.is_one_store", lambda one, other: one.region == other.region),
         mock.patch.dict(os.environ, {EXECUTORS_KEY: executors.executors_key()}),
-        mock.patch.object(workers, "SILENT_AFTER", workers.SILENT_AFTER * 1000),
+        mock.patch.object(heavy, "SILENT_AFTER", heavy.SILENT_AFTER * 1000),
     ):
         yield made

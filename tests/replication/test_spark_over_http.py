@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,6 +36,8 @@ from spark_jobs.replicate.building import HowCopied
 from spark_jobs.replicate.control import Controlling
 from spark_jobs.replicate.copying import Wanted
 from spark_jobs.replicate.job import copy, dealt, outcome_of, row_of
+from spark_jobs.replicate.look import LinkTold, LookSettings, RuleTold, Stretch, counted, look
+from spark_jobs.replicate.pass_look import PassTold, pass_look, passed
 from spark_jobs.replicate.pins import PinTold
 from spark_jobs.replicate.settings import CopySettings, Limits
 from spark_jobs.runner import Spark
@@ -131,15 +134,21 @@ def per_second(source: S3Double, since: float, until: float) -> float:
     return sum(size for at, size in source.given if since <= at < until) / (until - since)
 
 
-def test_34_a_limit_that_is_lowered_and_a_pause_reach_tasks_at_work_in_ten_seconds(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def eight_cores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
+    folder, cores = tmp_path_factory.mktemp("connect"), {"spark.master": f"local[{TASKS}]"}
+    keys = {"AWS_ACCESS_KEY_ID": KEYS["access_key_id"], "AWS_SECRET_ACCESS_KEY": KEYS["secret_access_key"]}
+    with mock.patch.dict(os.environ, keys), server_with(folder, BOX, **cores) as server:
+        spark = Spark(server.url)
+        yield spark
+        spark.session().stop()
+
+
+def test_34_a_limit_that_is_lowered_and_a_pause_reach_tasks_at_work_in_ten_seconds(eight_cores: Spark) -> None:
     """Eight tasks at 100 MB/s, or what this machine has, then at 10 MB/s, then a pause."""
     limits, changed, paused = Limits(16, 100e6), list[float](), list[float]()
-    with (
-        S3Double() as source,
-        Sink() as sink,
-        server_with(tmp_path, BOX, **{"spark.master": f"local[{TASKS}]"}) as server,
-    ):
-        spark, settings, work = Spark(server.url), settings_between(source, sink, limits), work_of(source, 5000)
+    with S3Double() as source, Sink() as sink:
+        settings, work = settings_between(source, sink, limits), work_of(source, 5000)
         told = Controlling(StatePlace(store_at(sink), "s3://lake/out"), CONTROL, "job", limits, TASKS)
         rows: list[Any] = []
 
@@ -153,8 +162,7 @@ def test_34_a_limit_that_is_lowered_and_a_pause_reach_tasks_at_work_in_ten_secon
                 told.stop()
                 paused.append(now)
 
-        spark.run_copies(partial(copy, settings=settings), work, on_rows, "1")
-        spark.session().stop()
+        eight_cores.run_copies(partial(copy, settings=settings), work, on_rows, "1")
     before, after = per_second(source, changed[0] - 5, changed[0]), per_second(source, changed[0] + 10, paused[0])
     last = max(at for at, _ in source.given) - paused[0]
     print(f"{before / 1e6:.1f} MB/s before, {after / 1e6:.2f} MB/s after, the last byte {last:.1f} s after the pause")
@@ -164,6 +172,36 @@ def test_34_a_limit_that_is_lowered_and_a_pause_reach_tasks_at_work_in_ten_secon
     assert outcomes.total() == 5000 and outcomes.keys() == {Kind.DONE, Kind.LATE}, "each is told of"
     assert outcomes[Kind.DONE] == len([key for key in sink.things if "_lakemirror/" not in key])
     assert sink.asked["304"] > TASKS, "asked, and nothing was new"
+
+
+def test_tasks_tell_what_a_target_lacks_and_what_a_pass_would_do(eight_cores: Spark) -> None:
+    sealed, names = seal_keys(BOX, "signs", "secret", ""), [f"{at:05}" for at in range(4000)]
+    with S3Double() as source, S3Double() as sink:
+        for name in names:
+            source.put(f"src/{name}", name.encode())
+            if name[-1] not in "37":
+                sink.put(f"out/{name}", name.encode())
+        rule = RuleTold(HOME, "s3://lake/src", datetime.now(UTC))
+        links = (LinkTold(7, AWAY, "s3://lake/out", "up", number=1),)
+        places = StoreLocation(rule.uri, HOME, source.endpoint), StoreLocation("s3://lake/out", AWAY, sink.endpoint)
+        settings = LookSettings(rule, links, places, time.time() + 60, sealed, sealed)
+        cuts = ["", *names[499:-1:500], None]
+        tasks = [[Stretch(at, low or "", high, (), (7,))] for at, (low, high) in enumerate(pairwise(cuts))]
+        seen: list[Any] = []
+        eight_cores.run_copies(partial(look, settings=settings), tasks, seen.extend, "look-1")
+        passing: list[Any] = []
+        job = partial(pass_look, settings=settings, made=PassTold("", "missing"))
+        eight_cores.run_copies(job, tasks, passing.extend, "pass-1")
+    windows = [counted(row) for row in seen if row["kind"] == "window"]
+    lacks = [lack for one in windows for lack in one.lacks.get(7, ())]
+    assert sorted(lack.key.decode() for lack in lacks) == [name for name in names if name[-1] in "37"]
+    assert all(lack.absent for lack in lacks) and sum(one.objects for one in windows) == 4000
+    assert sum(one.window.end for one in windows) == len(tasks)
+    told = [passed(row) for row in passing if row["kind"] == "window"]
+    sums: Counter[str] = Counter()
+    for one in told:
+        sums.update({key: number for key, (number, _) in one.judged.actions["1"].items()})
+    assert sums == {"copy": 800, "equal": 3200} and sum(one.end for one in told) == len(tasks)
 
 
 @pytest.mark.django_db

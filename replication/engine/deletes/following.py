@@ -16,9 +16,9 @@ from deployment.wiring import replication_jobs
 from jobs.lease import Lease
 from replication.engine.building import pin_of
 from replication.engine.deletes.manifests import StretchManifest
-from replication.engine.looking import Looker
 from replication.models import Link, Rule, Shard
 from replication.transitions import deletions, ledger, manifests
+from spark_jobs.replicate.looking import Looker
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from db import clock
 from deployment.wiring import replication_jobs
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
+from replication.engine.looking import looker_of
 from replication.engine.passes.plan import rule_of
-from replication.engine.passes.reading import AHEAD, Reading
-from replication.engine.version_looking import looker_of
+from replication.engine.passes.reading import AHEAD
+from replication.engine.passes.spark_reading import choose_who_goes_on, reading_of
 from replication.models import Link, Pass
 from replication.transitions import ledger, passes
 
@@ -44,6 +45,7 @@ def advance(lease: Lease) -> DutyOutcome:
             read, crowded = _read(made, lease)
         except LakeMirrorError as error:
             return _refused(made, lease, error)
+        choose_who_goes_on(made, lease)
         return _go_on(made, lease, read, crowded)
 
 
@@ -82,7 +84,7 @@ def _read(made: Pass, lease: Lease) -> tuple[bool, bool]:
             if link.pk in looker.unasked:
                 replication_jobs.place_of(link.region, link.uri)
                 raise Unreachable(f"link {link.number} is down: {link.health_message}")
-        reading = Reading(made, lease, links, looker)
+        reading = reading_of(made, lease, links, looker)
         read = reading.carry()
     finally:
         looker.close()

@@ -17,10 +17,10 @@ from django.db.models import F
 from core.replicating.passes import What
 from db import clock
 from jobs.lease import Lease
-from replication.engine.looking import Looker
-from replication.engine.passes.plan import Judge, Judged
 from replication.models import Link, OpenObject, Pass, PassStretch
 from replication.transitions import duties, ledger, passes
+from spark_jobs.replicate.looking import Looker
+from spark_jobs.replicate.passing import Judge, Judged
 
 SLICE_SECONDS = 20.0
 """So long one pass reads; then others have their turn."""
@@ -69,12 +69,11 @@ class Reading:
         for window in self.looker.windows(bytes(stretch.after).decode(), high):
             for error in window.failed.values():
                 raise error
-            if not self._note(stretch, window) or window.end or self.over:
+            if not self._note(stretch, self._judge.judge(window), window) or window.end or self.over:
                 return
 
-    def _note(self, stretch: PassStretch, window: Any) -> bool:
+    def _note(self, stretch: PassStretch, judged: Judged, window: Any) -> bool:
         """Write down what a window has shown; false where the ledger has no room for it now."""
-        judged = self._judge.judge(window)
         with self.lease.transaction():
             link = None if self.made.is_dry else ledger.hold(self.links[0].pk)
             made = Pass.objects.select_for_update().filter(pk=self.made.pk, ended_at=None).first()

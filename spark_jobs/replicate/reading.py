@@ -6,17 +6,16 @@ The threads know no database: what they found is written down by the one that ta
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from core.errors import LakeMirrorError
 from core.replicating.ahead import Ahead
 from core.replicating.merging import Listed, Read, Window
-from replication.engine.looking import Lacks, Looker
-from replication.models import Shard
+from spark_jobs.replicate.looking import Lacks, Looker
 
 SPANS = 8
 """So many spans are read at a time."""
@@ -26,11 +25,18 @@ FAILURES = 2
 """After so many spans in which a target could not be listed it is left out for the rest of the round."""
 
 
+class Stretch(Protocol):
+    """A stretch of keys."""
+
+    @property
+    def pk(self) -> int: ...
+
+
 class Span(NamedTuple):
     """Keys of a stretch: after one, up to another, with it (None: to the end). `last`: the stretch ends there. `fresh`:
     links that had nothing open in the stretch before anything of it was read."""
 
-    shard: Shard
+    shard: Any
     low: str
     high: str | None
     last: bool
@@ -45,6 +51,21 @@ class Judged:
     items: list[Listed]
     lacks: Lacks
 
+    @property
+    def keys(self) -> int:
+        """How many the source has there."""
+        return len(self.window.items)
+
+    @property
+    def objects(self) -> int:
+        """How many of these the rule wants."""
+        return len(self.items)
+
+    @property
+    def bytes(self) -> int:
+        """So large they are together."""
+        return sum(item.size for item in self.items)
+
 
 @dataclass(frozen=True, slots=True)
 class SpanRead:
@@ -52,7 +73,7 @@ class SpanRead:
     these."""
 
     span: Span
-    judged: list[Judged]
+    judged: Sequence[Any]
     left: Span | None = None
     error: LakeMirrorError | None = None
 
@@ -76,7 +97,7 @@ class Reading:
         self._spans.shutdown(cancel_futures=True)
         self._pages.shutdown(cancel_futures=True)
 
-    def drop(self, shard: Shard) -> None:
+    def drop(self, shard: Stretch) -> None:
         """Nothing more of a stretch is wanted."""
         self._dropped.add(shard.pk)
 

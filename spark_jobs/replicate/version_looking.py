@@ -13,24 +13,19 @@ from core.replicating.eligible import is_copied
 from core.replicating.merging import Read
 from core.replicating.version_merging import Keyed, windows
 from core.replicating.versions import Chain, doubts, fingerprint
-from deployment.wiring import replication_jobs
-from replication.engine.building import terms_of
-from replication.engine.looking import THREADS, Lacks, Looker
-from replication.models import Link, Rule
-from replication.transitions.ledger import Lack
 from spark_jobs.replicate.chains import Terms, compared, unwanted
-
-
-def looker_of(rule: Rule, links: Sequence[Link]) -> Looker:
-    """What looks for a rule. Close it."""
-    return VersionLooker(rule, links) if rule.all_versions else Looker(rule, links)
+from spark_jobs.replicate.lacking import Lack
+from spark_jobs.replicate.looking import Lacks, LookedLink, Looker
 
 
 class VersionLooker(Looker):
     """A Looker for a rule that copies all versions."""
 
     def place(self, region: str, uri: str) -> Any:
-        return replication_jobs.versioned_place_of(region, uri, THREADS)
+        return self.opens.place(region, uri, versions=True)
+
+    def _terms_of(self, link: LookedLink) -> Terms:
+        return Terms(exact=bool(link.exact), newest=self.rule.both_ways)
 
     def windows(
         self, low: str, high: str | None, but: Collection[int] = (), ahead: Callable[[Read], Read] = lambda read: read
@@ -45,7 +40,7 @@ class VersionLooker(Looker):
 
     def lacking(self, window: Any, items: Sequence[Any], fresh: Collection[int] = ()) -> Lacks:
         """What the targets lack of these keys of a window, by link."""
-        terms = {link.pk: terms_of(link) for link in self.links}
+        terms = {link.pk: self._terms_of(link) for link in self.links}
         return {pk: self._lacking(pk, terms[pk], items, there) for pk, there in window.there.items()}
 
     def _lacking(self, link_id: int, terms: Terms, items: Sequence[Keyed], there: Mapping[str, Chain]) -> list[Lack]:
@@ -96,14 +91,14 @@ class VersionLooker(Looker):
             return None
         return chain
 
-    def _lack_now(self, link: Link, item: Keyed) -> Lack | None:
+    def _lack_now(self, link: LookedLink, item: Keyed) -> Lack | None:
         if link.pk not in self.places:
             return _lack(item, item.size)
         try:
             there = self.places[link.pk].chain(item.key)
         except LakeMirrorError:
             return _lack(item, item.size)
-        return self._lack_of(link.pk, terms_of(link), (item, there))
+        return self._lack_of(link.pk, self._terms_of(link), (item, there))
 
 
 def _lack(item: Keyed, size: int) -> Lack:
