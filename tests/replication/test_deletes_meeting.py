@@ -18,12 +18,13 @@ from db import clock
 from jobs.models import Duty
 from replication.engine import link as link_duty
 from replication.engine import settling
+from replication.engine.deletes.following import Following
 from replication.engine.round import Round
-from replication.models import Approval, Link, Rule
+from replication.models import Approval, Link, Rule, Shard
 from replication.services import approvals
 from replication.services.rules import rule_update
 from replication.status.rules import rule_reading
-from replication.transitions import deletions, freezing
+from replication.transitions import deletions, freezing, shards
 from tests.cast import person
 from tests.replication.test_deletes import copied, follow, go, look
 from tests.replication.world import AWAY, FAR, World, refusing
@@ -334,6 +335,34 @@ def test_nobody_runs_in_circles_for_what_may_not_be_done_yet(w: World, why: str)
         w.copy()
     pause = outcome.call_args.args[1]
     assert pause is not None and pause >= 20
+
+
+def test_a_link_that_begins_to_write_while_all_is_compared_for_the_first_time_is_up_to_date_then(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "SPLIT_AT", 3)
+    monkeypatch.setattr(shards, "JOIN_BELOW", 0)
+    for number in range(12):
+        w.put(f"k{number:02}")
+    w.rule(markers=True, delete_percent=100, pinned=False)
+    pinned_beside(w, monkeypatch)
+    w.work(3)
+    assert told(w) == "Up to date"
+    go(w, "k01")
+    follow(w)
+    assert len(w.there()) == 11
+
+
+def pinned_beside(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What copies beside writes the link's pin once a look has begun with the first stretch."""
+    enter = Following.enter
+
+    def and_pinned(self: Following, shard: Shard) -> None:
+        enter(self, shard)
+        if (link := w.link()).pinned_at is None:
+            w.pin(link)
+
+    monkeypatch.setattr(Following, "enter", and_pinned)
 
 
 # --- what a store answers ---------------------------------------------------------------------------------------------

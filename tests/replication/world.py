@@ -188,12 +188,13 @@ class World:
         for number, (region, target) in enumerate(targets or [(AWAY, "s3://out")], 1):
             link = Link.objects.create(rule=rule, number=number, region=region, uri=target)
             if pinned:
-                self._pin(link)
+                self.pin(link)
         shards.begin(rule, now)
         rule_duties.ensure(rule)
         return rule
 
-    def _pin(self, link: Link) -> None:
+    def pin(self, link: Link) -> None:
+        """It has written before: its target bears its pin."""
         bucket, _, prefix = link.uri.removeprefix("s3://").partition("/")
         store = self.stores.get(link.region)
         if store is not None and bucket in store.buckets:

@@ -61,7 +61,7 @@ class Following:
         self.shard, self.last = shard, bytes(shard.after or shard.low).decode()
         if not self.rule.markers:
             return
-        unsure = {link.pk for link in self.looker.links}
+        unsure = {link.pk for link in self.looker.links if link.pk in self._pinned or not self._is_new(link)}
         for link in self.looker.links:
             if link.pk not in self._pinned:
                 continue
@@ -72,6 +72,11 @@ class Following:
             except LakeMirrorError:
                 continue  # nobody knows what is the link's own, so none of it is judged
         self._note_unsure(unsure)
+
+    def _is_new(self, link: Link) -> bool:
+        """Whether it had written nothing when this look began: so it had nothing that could be gone at the source."""
+        began = self.rule.cycle_began_at
+        return link.pinned_at is None or (began is not None and link.pinned_at >= began)
 
     def merge(self, window: Window, *, ends: bool) -> dict[int, Found]:
         """What a window says of each link; `ends`: the stretch ends with it. Raises what the source answers."""
