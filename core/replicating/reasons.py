@@ -38,6 +38,7 @@ WORDS: Mapping[Code, str] = {
     Code.KEY_TOO_LONG: "its key would be longer than 1,024 bytes at the target",
     Code.PARTS_DIFFER: "it was copied, but what the target tells of it does not prove it equal",
     Code.CONFLICT: "the target has something else under the version id of the source",
+    Code.NOT_LISTED: "the target has it and does not list it, so nobody can tell which versions it has",
     Code.ONE_VERSION: "the target keeps one version of this directory object: a delete marker would delete that",
     Code.DELETE_DENIED: "the key may not delete it at the target",
     Code.TARGET_STALE: "what lies at the target is not what the link has pinned there",

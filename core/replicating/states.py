@@ -91,6 +91,7 @@ class Code(StrEnum):
     PARTS_DIFFER = "PartsDiffer"
     CONFLICT = "Conflict"
     ONE_VERSION = "OneVersionOnly"
+    NOT_LISTED = "NotListed"
     DELETE_DENIED = "DstDelObjNotPermitted"
     TARGET_STALE = "TargetStale"
     SOURCE_EMPTY = "SourceEmpty"

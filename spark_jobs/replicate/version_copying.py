@@ -36,6 +36,10 @@ MOST_REFUSED = 2
 """After so many versions of one key that the key may not read or write the others are not tried."""
 VERSIONING_SECONDS = 2.0
 """So long it is taken for true that the target's bucket keeps versions."""
+_UNLISTED = (
+    "the target has it and does not list it, so nobody can tell which versions it has: MinIO lists nothing below the "
+    "name of another object"
+)
 _HIDES = "the target keeps one version of a directory object, which a delete marker would delete"
 
 
@@ -101,6 +105,8 @@ class VersionCopying:
             if self.wants is not None:
                 work.but = {one.id for one in work.source if not self.wants(time_of(one.modified))}
             self._list(work)
+            if self._is_unlisted(work):
+                return work.outcome(Outcome(Kind.FAILED, Code.NOT_LISTED, _UNLISTED))
             return work.outcome(self._brought(work))
         except Late:
             return work.outcome(LATE)
@@ -114,6 +120,22 @@ class VersionCopying:
         with telling(Side.DESTINATION):
             work.there, work.listed = self.target.chain(work.key), True
 
+    def _is_unlisted(self, work: _Key) -> bool:
+        """Whether a target that lists nothing of a key has it all the same: it would be given all versions again, with
+        each comparison. An exact one knows them by their ids."""
+        if self.terms.exact or work.there or "/" not in work.key.rstrip("/"):
+            return False
+        with telling(Side.DESTINATION):
+            return self.target.head(work.key) is not None
+
+    def _stays_unlisted(self, work: _Key) -> bool:
+        """The same after all was written, of a key whose latest is a marker: HEAD does not show it."""
+        hidden = work.written and work.source[-1].marker and "/" in work.key.rstrip("/")
+        if self.terms.exact or not hidden:
+            return False
+        self._list(work)
+        return not work.there
+
     def _brought(self, work: _Key) -> Outcome:
         """Step by step. What can't be copied is told, and the others are copied without it."""
         while True:
@@ -123,6 +145,8 @@ class VersionCopying:
             if made.conflicts and work.failed is None:
                 work.failed = _conflict(made.conflicts[0])
             if not made.steps:
+                if self._stays_unlisted(work):
+                    return Outcome(Kind.FAILED, Code.NOT_LISTED, _UNLISTED)
                 return work.failed or Outcome(Kind.DONE)
             if self.stopped():
                 return LATE

@@ -381,6 +381,7 @@ def encrypted(place: Place) -> Iterator[None]:
         place.client.delete_bucket_encryption(Bucket=place.mirror)
 
 
+@pytest.mark.skipif(bool(REAL), reason="a real server that is at hand has no archive")
 def test_24_an_archived_object_is_brought_once_it_is_restored(place: Place) -> None:
     etag = place.put("archived", b"cold", StorageClass="GLACIER")
     with pytest.raises(Unbrought) as caught:

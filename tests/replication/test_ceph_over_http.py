@@ -184,6 +184,22 @@ def test_15_versions_and_markers_lie_in_the_same_order(b: Between) -> None:
     assert b.chains(b.there_.s3, b.out) == theirs and b.link().sent_objects == before
 
 
+@pytest.mark.parametrize("b", WAYS[2:], indirect=True)
+def test_what_minio_has_and_does_not_list_is_not_written_again_and_again(b: Between) -> None:
+    b.versioned()
+    for key in ("b", "b/c", "b/gone"):
+        b.put_(key)
+    b.here.s3.delete_object(Bucket=b.src, Key="b/gone")
+    b.begin(versions="all", metadata="content")
+    for _ in range(3):
+        b.look()
+    assert b.told() == [("b/c", "failed", "NotListed"), ("b/gone", "failed", "NotListed")]
+    assert b.there_.s3.get_object(Bucket=b.out, Key="b/c")["Body"].read() == b"1"
+    sent = b.link().sent_objects
+    b.look()
+    assert b.link().sent_objects == sent
+
+
 def test_16_one_marker_and_not_two_where_head_can_not_tell(b: Between) -> None:
     b.versioned()
     b.put_("a")

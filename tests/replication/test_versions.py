@@ -105,6 +105,22 @@ def test_what_the_source_purged_stays_and_no_longer_hides(v: VersionWorld) -> No
     assert not OpenObject.objects.exists()
 
 
+@pytest.mark.parametrize("chain", [[b"1"], [b"1", b"2"], [b"1", None]], ids=["one", "two", "deleted"])
+def test_what_a_target_has_and_does_not_list_is_not_written_again_and_again(
+    v: VersionWorld, chain: list[bytes | None]
+) -> None:
+    v.away.unlisted.add("b/c")
+    v.put("b")
+    for data in chain:
+        v.home.add("src", "b/c", data)
+    v.rule((AWAY, "s3://out"))
+    for _ in range(3):
+        v.look()
+    there = v.away.shown("out")["b/c"]
+    assert len(there) == len(chain) and v.away.shown("out")["b"]
+    assert [(row.name, row.status, row.code) for row in v.rows()] == [("b/c", "failed", "NotListed")]
+
+
 def test_other_bytes_under_one_id_are_left_and_told(v: VersionWorld) -> None:
     v.put("a", b"1")
     v.put("a", b"2")

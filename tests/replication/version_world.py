@@ -57,6 +57,8 @@ class VersionedStore(Store):
         self.last_at = datetime(2000, 1, 1, tzinfo=UTC)
         self.etags: Callable[[bytes], str] = etag
         self.asked = Asked(self)
+        self.unlisted: set[str] = set()
+        """Keys that it has, and lists nowhere."""
 
     def has_already(self, bucket: str, key: str, data: bytes) -> None:
         self.add(bucket, key, data)
@@ -199,7 +201,7 @@ class VersionedStore(Store):
 
     def _v_versions(self, bucket: str, key: str, query: Any, given: Any, body: bytes) -> Answer:
         rows = [(name, one, one is chain[-1]) for name, chain in self._full(bucket) for one in reversed(chain)]
-        rows = [row for row in rows if row[0].startswith(query["prefix"])]
+        rows = [row for row in rows if row[0].startswith(query["prefix"]) and row[0] not in self.unlisted]
         after = query.get("key-marker", "")
         if version := query.get("version-id-marker"):
             at = next((at for at, row in enumerate(rows) if row[0] == after and row[1].id == version), None)
