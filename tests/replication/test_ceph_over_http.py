@@ -225,6 +225,32 @@ def test_what_is_deleted_is_followed(b: Between) -> None:
     assert set(b.arrived()) == {"a", "c", "theirs"} and b.told() == []
 
 
+def test_31_a_source_that_was_created_anew_freezes_its_links_and_a_target_is_stale(b: Between) -> None:
+    for key in "abc":
+        b.put_(key, key.encode())
+    b.begin(markers=True, delete_percent=100)
+    b.work(2)
+    b.look()
+    for key in "abc":
+        b.here.s3.delete_object(Bucket=b.src, Key=key)
+    b.here.s3.delete_bucket(Bucket=b.src)
+    time.sleep(1.1)
+    b.here.s3.create_bucket(Bucket=b.src)
+    b.put_("a", b"a")
+    for _ in range(2):
+        b.look()
+        b.link().open_objects.filter(status="deleting").update(next_try=b.link().rule.created_at)
+        b.work(1)
+    link = b.link()
+    assert set(b.arrived()) == {"a", "b", "c"} and link.frozen_code == "SourceRecreated", link.frozen_code
+    for one in b.there_.s3.list_objects_v2(Bucket=b.out)["Contents"]:
+        b.there_.s3.delete_object(Bucket=b.out, Key=one["Key"])
+    b.there_.s3.delete_bucket(Bucket=b.out)
+    b.there_.s3.create_bucket(Bucket=b.out)
+    b.look()
+    assert b.link().stale_since is not None and b.arrived() == {}
+
+
 # --- what a target refuses --------------------------------------------------------------------------------------------
 
 

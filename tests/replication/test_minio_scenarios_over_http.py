@@ -250,6 +250,25 @@ def test_three_sites_in_a_mesh(m: Sites) -> None:
     assert [m.listed(region) for region in (HOME, AWAY, FAR)] == lists and m.told() == []
 
 
+@pytest.mark.parametrize("sides", ["both", "source", "target"])
+def test_encrypted_objects_in_odd_parts_are_known_the_next_time(m: Sites, sides: str) -> None:
+    by = {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]}
+    for region, side in ((HOME, "source"), (AWAY, "target")):
+        if sides in ("both", side):
+            m.s3.put_bucket_encryption(Bucket=m.at[region], ServerSideEncryptionConfiguration=by)
+    m.in_parts("odd", *ODD)
+    m.in_parts("usual", 8 * MIB, 8 * MIB, 12_345)
+    m.put("small", b"1")
+    m.lead(HOME, AWAY, metadata="all")
+    m.settle()
+    bodies = [m.s3.get_object(Bucket=m.at[region], Key="odd")["Body"].read() for region in (HOME, AWAY)]
+    assert bodies[0] == bodies[1] and m.told() == []
+    assert len({row[1] for row in m.listed(AWAY) if row[0] in ("usual", "small")}) == 2, "written once each"
+    before = m.listed(AWAY)
+    m.settle(1)
+    assert m.listed(AWAY) == before
+
+
 def test_24_a_target_that_encrypts_by_a_key_of_kms_is_equal_and_not_written_again(m: Sites) -> None:
     m.encrypts(SSEAlgorithm="aws:kms", KMSMasterKeyID="lakemirror-test-key")
     m.put("a", b"1")

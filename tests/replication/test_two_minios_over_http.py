@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 from uuid import uuid4
 
 import pytest
+from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from adapters.s3.fast_store import FastObjectStore
@@ -105,6 +110,80 @@ def test_2_a_target_that_is_stopped_keeps_the_others_going_and_catches_up(t: Two
     Link.objects.update(probe_at=t.link().rule.created_at)
     t.work(2)
     assert t.keys(AWAY) == t.keys(HOME) and t.states() == [("up", 0), ("up", 0)]
+
+
+def copier(t: Two) -> subprocess.Popen[bytes]:
+    """A worker in a process of its own, which can be killed; it has just begun."""
+    told = [t.one.endpoint, t.at[HOME], t.two.endpoint, t.at[AWAY], minio_pair.KEY, minio_pair.SECRET]
+    command = [sys.executable, "-m", "tests.replication.killed_copier", *told]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == b"begins\n"
+    return process
+
+
+def test_4_a_worker_that_is_killed_leaves_nothing_half_visible_and_no_parts_once_another_is_through(t: Two) -> None:
+    bodies = {f"k{number}": bytes([number]) * ((12 << 20) * (number % 2) + 1000) for number in range(8)}
+    for key, body in bodies.items():
+        if len(body) < 5 << 20:
+            t.one.s3.put_object(Bucket=t.at[HOME], Key=key, Body=body)
+        else:
+            t.one.s3.upload_fileobj(io.BytesIO(body), t.at[HOME], key, Config=TransferConfig(5 << 20, 2, 5 << 20))
+    there = []
+    for seconds in (0.05, 0.1, 0.15, 0.2, 0.3):
+        process = copier(t)
+        time.sleep(seconds)
+        process.kill()
+        process.wait()
+        there.append(len(t.keys(AWAY)))
+        for key in t.keys(AWAY):
+            found = t.two.s3.head_object(Bucket=t.at[AWAY], Key=key)
+            assert found["ContentLength"] == len(bodies[key]), "nothing half visible"
+    assert there[0] < len(bodies), "it was killed in the middle"
+    process = copier(t)
+    assert process.wait(120) == 0
+    heads = [
+        {key: server.s3.head_object(Bucket=t.at[region], Key=key)["ETag"] for key in bodies}
+        for server, region in ((t.one, HOME), (t.two, AWAY))
+    ]
+    assert heads[0] == heads[1]
+    for key, body in bodies.items():
+        assert t.two.s3.get_object(Bucket=t.at[AWAY], Key=key)["Body"].read() == body
+        assert "Uploads" not in t.two.s3.list_multipart_uploads(Bucket=t.at[AWAY], Prefix=key)
+
+
+def test_22_a_target_that_is_killed_in_the_middle_of_an_object_goes_on_where_it_was(t: Two) -> None:
+    body, where = b"".join(bytes([number]) * (5 << 20) for number in range(8)), {"Bucket": t.at[HOME], "Key": "large"}
+    upload = t.one.s3.create_multipart_upload(**where)["UploadId"]
+    parts = []
+    for number in range(8):
+        data = body[number * (5 << 20) : (number + 1) * (5 << 20)]
+        tag = t.one.s3.upload_part(**where, UploadId=upload, PartNumber=number + 1, Body=data)["ETag"]
+        parts.append({"ETag": tag, "PartNumber": number + 1})
+    t.one.s3.complete_multipart_upload(**where, UploadId=upload, MultipartUpload={"Parts": parts})
+    t.lead(AWAY)
+    sent: list[str] = []
+    real = FastObjectStore.send
+
+    def send(store: FastObjectStore, method: str, url: str, *more: Any, **named: Any) -> Any:
+        if method == "PUT" and "partNumber=" in url:
+            sent.append(url)
+            if len(sent) == 5:
+                t.two.stop()
+        return real(store, method, url, *more, **named)
+
+    with mock.patch.object(FastObjectStore, "send", send):
+        t.work(1)
+        assert t.rows()[0].status == "pending"
+        t.two.start()
+        assert t.keys(AWAY) == [], "nothing half visible"
+        before = len(sent)
+        Link.objects.update(probe_at=t.link().rule.created_at)
+        t.link().open_objects.update(next_try=t.link().rule.created_at)
+        t.work(2)
+    assert t.rows() == [] and len(sent) - before < 8, "parts that were there are not sent again"
+    found = t.two.s3.get_object(Bucket=t.at[AWAY], Key="large")
+    assert found["Body"].read() == body and found["ETag"] == t.one.s3.head_object(**where)["ETag"]
+    assert "Uploads" not in t.two.s3.list_multipart_uploads(Bucket=t.at[AWAY], Prefix="large")
 
 
 def test_12_what_a_target_answers_for_the_other_site_is_not_taken_for_there(t: Two) -> None:
