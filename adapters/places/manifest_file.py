@@ -1,27 +1,30 @@
 """The file that lists what a link has at its target, of a stretch of keys: Parquet of `key`, `size` and `etag`, sorted
-by key as stores list them.
+by key as stores list them. Those of rules that lead both ways also have `source`, which names what each is a copy of.
 """
 
 from __future__ import annotations
 
 import io
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import RemoteFailure
 from core.replicating.deletes import Own
 
 SCHEMA = pa.schema([("key", pa.string()), ("size", pa.int64()), ("etag", pa.string())])
+MARKED = SCHEMA.append(pa.field("source", pa.string()))
 AT_ONCE = 1000
 
 
 def packed(own: Sequence[Own]) -> bytes:
     """The file of these, which are in order."""
-    columns = [[one.key for one in own], [one.size for one in own], [one.etag for one in own]]
-    table = pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA)
+    schema = MARKED if any(one.source for one in own) else SCHEMA
+    columns = [[one[at] for one in own] for at in range(len(schema))]
+    table = pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema)
     held = io.BytesIO()
     pq.write_table(table, held, compression="zstd")
     return held.getvalue()
@@ -37,13 +40,7 @@ class ManifestFile:
     @classmethod
     def of(cls, data: bytes) -> ManifestFile:
         """Raises RemoteFailure for what is no such file: then nobody knows what it listed."""
-        try:
-            table = pq.read_table(io.BytesIO(data))
-        except (pa.ArrowException, OSError) as error:
-            raise RemoteFailure("a manifest in the state place can't be read") from error
-        if not table.schema.equals(SCHEMA):
-            raise RemoteFailure("a manifest in the state place has other columns than it should")
-        return cls(table)
+        return cls(_table(data))
 
     @staticmethod
     def _read(table: pa.Table) -> Iterator[list[Own]]:
@@ -63,3 +60,26 @@ class ManifestFile:
             if more is None:
                 return found
             self._ahead = more
+
+
+class Picks:
+    """What a file lists, asked for single keys. Raises RemoteFailure for what is no such file."""
+
+    def __init__(self, data: bytes) -> None:
+        self._table = _table(data)
+
+    def of(self, keys: Collection[str]) -> dict[str, Own]:
+        """What it has of these keys."""
+        picked = self._table.filter(pc.is_in(self._table["key"], pa.array(sorted(keys), pa.string())))
+        rows = zip(*(column.to_pylist() for column in picked.columns), strict=True)
+        return {row[0]: Own(*row) for row in rows}
+
+
+def _table(data: bytes) -> pa.Table:
+    try:
+        table = pq.read_table(io.BytesIO(data))
+    except (pa.ArrowException, OSError) as error:
+        raise RemoteFailure("a manifest in the state place can't be read") from error
+    if not (table.schema.equals(SCHEMA) or table.schema.equals(MARKED)):
+        raise RemoteFailure("a manifest in the state place has other columns than it should")
+    return table

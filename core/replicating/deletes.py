@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from core.replicating.eligible import is_own
@@ -23,14 +24,17 @@ FIRST_KEYS = 100
 """So many keys an approval names."""
 FIRST_FOREIGN = 20
 """So many keys are named of what is at a target alone, and not a link's."""
+NO_MARKS: Mapping[str, str] = MappingProxyType({})
 
 
 class Own(NamedTuple):
-    """An object at a target that is the link's own, as it is there."""
+    """An object at a target that is the link's own, as it is there. `source`: of rules that lead both ways, the mark of
+    what it is a copy of (both_ways/tombstones.py); "": nobody knows."""
 
     key: str
     size: int
     etag: str
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +54,11 @@ def merge(
     equal: Collection[str],
     there: Mapping[str, tuple[int, str]],
     known: Mapping[str, Own],
+    marks: Mapping[str, str] = NO_MARKS,
 ) -> Merged:
     """All keys of a stretch: what the source has, and which of that the target has `equal`; what is at the target (size
-    and ETag); what is `known` to be ours. What somebody has overwritten at the target is not ours any more."""
+    and ETag); what is `known` to be ours; the `marks` of what the source has, where somebody wants them. What somebody
+    has overwritten at the target is not ours any more."""
     merged, held, same = Merged(), frozenset(source), frozenset(equal)
     foreign, strangers = 0, list[str]()
     for key in sorted(there):
@@ -61,9 +67,10 @@ def merge(
             continue
         ours = known.get(key)
         if key in same or (ours is not None and etag and ours.etag == etag):
-            merged.own.append(Own(key, size, etag))
+            mark = marks.get(key, "") if key in same else ours.source if ours is not None else ""
+            merged.own.append(Own(key, size, etag, mark))
             if key not in held:
-                merged.gone.append(Own(key, size, etag))
+                merged.gone.append(merged.own[-1])
         elif key not in held:
             foreign += 1
             if foreign <= FIRST_FOREIGN:

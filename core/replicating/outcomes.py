@@ -46,7 +46,8 @@ class Outcome:
     """What came of a try. `size` and `etag`: of the source's object, as it was copied or found equal, and `described`
     the digest of its description; `sent`: something was written, or deleted; `pause`: how long a store wants to be left
     alone, in seconds; `version`: which version it is about, where all are copied; `there`: the ETag that the target has
-    by now, as far as that is known; `uncertain`: it may be carried out later, for nobody answered."""
+    by now, as far as that is known; `uncertain`: it may be carried out later, for nobody answered; `source`: of rules
+    that lead both ways, the mark of the source's object."""
 
     kind: Kind
     code: Code = Code.NONE
@@ -59,6 +60,7 @@ class Outcome:
     described: str = ""
     there: str = ""
     uncertain: bool = False
+    source: str = ""
 
 
 LATE = Outcome(Kind.LATE)

@@ -140,11 +140,8 @@ def check_deletes(percent: int, most: int) -> None:
         raise Invalid(f"must be from 0 to {MOST_MOST:,}", field="delete_most", hint=hint)
 
 
-def check_followed(versions: str, markers: bool, conflict: str) -> None:
-    """Raises Invalid for two ways of deleting at once, and for deletions where rules lead both ways."""
-    if markers and conflict == Prevails.NEWEST:
-        text = "with conflict=newest deletions are not followed: nobody can tell them from what has not come yet"
-        raise Invalid(text, field="markers", hint="Leave it out; between MinIO servers versions=all follows them")
+def check_followed(versions: str, markers: bool) -> None:
+    """Raises Invalid for two ways of deleting at once."""
     if markers and versions == Versions.ALL.value:
         hint = "Leave it out: delete markers are copied with all versions"
         raise Invalid("a rule that copies all versions has no use for it", field="markers", hint=hint)

@@ -14,7 +14,7 @@ from core.replicating.states import Code
 from db import clock
 from jobs.lease import Lease
 from replication.models import Link, Rule, Shard
-from replication.transitions import deletions, duties, freezing, ledger, manifests, shards
+from replication.transitions import deletions, duties, freezing, ledger, manifests, shards, tombstones
 
 
 def due_at(rule: Rule) -> datetime | None:
@@ -79,6 +79,8 @@ def end(rule: Rule, lease: Lease) -> bool:
         if rule.markers and rule.full_objects and not sums["objects"]:
             freezing.freeze(rule.pk, Code.SOURCE_EMPTY, freezing.EMPTY, now)
         duties.wake_links(deletions.end_look(rule, now))
+        if rule.markers and rule.both_ways:
+            tombstones.purge(now)
         Rule.objects.filter(pk=rule.pk).update(
             cycle=F("cycle") + 1,
             cycle_began_at=None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db.models import Min, Q
@@ -22,13 +23,16 @@ from jobs import heavy
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 from replication.engine import removal, settling
-from replication.engine.building import how_copied, identify, pin_of, signs
+from replication.engine.building import how_copied, identify, origins_of, pin_of, signs
 from replication.engine.deletes import pinning
+from replication.engine.deletes.bars import Bars, bars_of
 from replication.engine.deletes.deleting import Deleting
+from replication.engine.deletes.ends import follows
 from replication.engine.round import Round, Sent, seconds_of_writes
 from replication.engine.spark_round import SparkRound, spark_round
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties, ledger, shards
+from spark_jobs.replicate.both_ways import Origins, have
 from spark_jobs.replicate.building import Between
 
 SILENT_SECONDS = 2.0
@@ -100,7 +104,9 @@ def _by_spark(link: Link, standing: Standing, lease: Lease) -> SparkRound | None
 
 
 def _is_worth_spark(link: Link, standing: Standing) -> bool:
-    """Whether it has more to copy than the worker does by itself."""
+    """Whether it has more to copy than the worker does by itself. What must not be brought back is known here alone."""
+    if follows(link.rule):
+        return False
     if standing.state is not Health.UP:
         return False
     (number, size), told = link.counts.pending(), config.current().replication
@@ -146,19 +152,26 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
         bytes_per_second=float(link.bytes_per_second or 0),
         objects_per_second=float(link.objects_per_second or 0),
     )
-    pin = pin_of(link, target)
+    pin, bars = pin_of(link, target), bars_of(link)
     describes = replication_jobs.describer_of
-    places = Between(source, target, mover, pin, signs(), lambda: made.over, clock.now, describes)
+    places = Between(source, target, mover, pin, signs(), lambda: made.over, clock.now, describes, bars)
     copying = places.copying(how_copied(link))
     deleting = None
     if pinning.may_delete(link, lease, source):
+        allows = None if bars is None else partial(_is_what_was_deleted, bars, origins_of(link), target)
         remover = replication_jobs.remover_of(target)
-        deleting = Deleting(source, remover, lambda: made.over, pin.check)
-    made = Round(link, lease, mover, copying, standing, deleting, pin)
+        deleting = Deleting(source, remover, lambda: made.over, pin.check, allows)
+    made = Round(link, lease, mover, copying, standing, deleting, pin, bars)
     if standing.state is Health.BLOCKED:
         # By turns: what is refused may be the oldest objects alone.
         made.most, made.newest = 1, standing.probes % 2 == 1
     return made
+
+
+def _is_what_was_deleted(bars: Bars, origins: Origins, target: Any, key: str) -> bool:
+    """Whether the target has what was deleted at the source, where rules lead both ways; raises what it answers."""
+    seen = target.head(key)
+    return seen is not None and bars.may_delete(key, have(origins.at_target(target.uri(key), seen), seen))
 
 
 # --- health -----------------------------------------------------------------------------------------------------------

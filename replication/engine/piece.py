@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -115,6 +115,10 @@ class Piece:
         self._following.enter(shard)
         judged = self._up_to_a_cut(read.span, read.judged)
         found = [self._following.merge(one.window, ends=read.span.last and one.window.end) for one in judged]
+        judged = [
+            replace(one, lacks=self._following.allowed(one.window, one.lacks, some))
+            for one, some in zip(judged, found, strict=True)
+        ]
         last = judged[-1].window
         cuts = len(judged) < len(read.judged) or self._is_full(shard, last.last)
         ends = read.span.last and last.end

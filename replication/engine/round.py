@@ -24,6 +24,7 @@ from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
 from replication.engine import settling
+from replication.engine.deletes.bars import Bars
 from replication.engine.deletes.deleting import Deleting
 from replication.engine.settling import Ended
 from replication.models import Link, OpenObject
@@ -72,6 +73,7 @@ class Round:
     standing: Standing
     deleting: Deleting | None = None
     pin: Pin | None = None
+    bars: Bars | None = None
     most: int | None = None
     newest: bool = False
     deletes_only: bool = False
@@ -134,6 +136,8 @@ class Round:
         self._dry = len(rows) < room or room <= 0
         self._claimed += len(rows)
         self._note_begun(rows)
+        if self.bars is not None and rows:
+            self.bars.load(rows)
         return rows
 
     def _wanted(self, row: OpenObject) -> Wanted:

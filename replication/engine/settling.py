@@ -16,8 +16,9 @@ from core.replicating.outcomes import Kind, Outcome
 from core.replicating.states import Health, OpenKind, OpenStatus
 from db import clock
 from jobs.lease import Lease
+from replication.engine.deletes.ends import follows, target_of
 from replication.models import Link, OpenObject, Rule
-from replication.transitions import duties, ledger, manifests, shards
+from replication.transitions import duties, ledger, manifests, shards, tombstones
 from replication.transitions.pass_counts import how_of
 
 DETAIL_LENGTH = 1000
@@ -121,10 +122,13 @@ def _count(link: Link, ended: Sequence[Ended], standing: Standing, now: datetime
 
 def _note_own(link: Link, ended: Sequence[Ended]) -> None:
     """What a link that follows deletions has at its target by now, and what it has no more."""
-    if not Rule.objects.filter(pk=link.rule_id, markers=True).exists():
+    rule = Rule.objects.filter(pk=link.rule_id, markers=True).first()
+    if rule is None:
         return
-    came = [(bytes(one.row.key), one.outcome.size, one.outcome.there) for one in ended if one.came]
+    came = [(bytes(one.row.key), one.outcome.size, one.outcome.there, one.outcome.source) for one in ended if one.came]
     manifests.note_arrived(link.pk, came)
+    if came and follows(rule):
+        tombstones.is_there(target_of(link), [key for key, *_ in came])
     gone = [bytes(one.row.key) for one in ended if one.deletes and one.outcome.kind is Kind.DONE]
     manifests.disown(link.pk, gone)
 

@@ -1,4 +1,5 @@
-"""What rules that follow deletions know: what of a target is the link's own, and deletions that wait for somebody."""
+"""What rules that follow deletions know: what of a target is the link's own, and deletions that wait for somebody, and
+what was deleted where rules lead both ways."""
 
 from __future__ import annotations
 
@@ -40,16 +41,38 @@ class ShardManifest(models.Model):
 
 class Arrived(models.Model):
     """An object that a link has copied, or seen to be equal, since the manifest of its stretch was written. `etag` is
-    the target's; empty: the object is the link's no more. Of one key the last row counts."""
+    the target's; empty: the object is the link's no more. Of one key the last row counts. `source`: of rules that lead
+    both ways, the mark of what it is a copy of."""
 
     link = models.ForeignKey(Link, models.CASCADE, related_name="arrived")
     key = models.BinaryField()
     size = models.BigIntegerField()
     etag = ExactTextField(blank=True)
+    source = ExactTextField(blank=True, default="", db_default="")
 
     class Meta:
         indexes = [models.Index(fields=["link", "key"], name="replication_arrived_key")]
         ordering = ["pk"]
+
+
+class Tombstone(models.Model):
+    """What was deleted at a place that rules lead to and from. Whoever leads to it brings neither that nor
+    what is older; whoever leads from it deletes that."""
+
+    place = models.CharField(max_length=32, help_text="names the place: the same for all rules that begin or end there")
+    key = models.BinaryField()
+    since = models.CharField(max_length=8, help_text="core's Since: what is known of the place since")
+    at = models.BigIntegerField(help_text="when what was deleted had been written first, in ms since 1970")
+    region = models.CharField(max_length=64, help_text="where that was")
+    bucket = models.CharField(max_length=16, help_text="a mark of the bucket there")
+    size = models.BigIntegerField()
+    etag = ExactTextField(blank=True)
+    found_at = models.DateTimeField(help_text="when it was last seen to be gone")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["place", "key"], name="replication_tombstone_once")]
+        indexes = [models.Index(fields=["found_at"], name="replication_tombstone_found")]
+        ordering = ["place", "key"]
 
 
 class Approval(models.Model):

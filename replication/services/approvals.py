@@ -14,10 +14,11 @@ from db import clock
 from deployment.wiring import replication_jobs
 from rbac import services as rbac
 from replication.engine.building import identify, pin_of
+from replication.engine.deletes import ends
 from replication.models import Approval, Link, Rule
 from replication.services.links import find_link
 from replication.services.rules import OPERATE, find_rule
-from replication.transitions import deletions, duties, freezing, ledger
+from replication.transitions import deletions, duties, freezing, ledger, manifests, tombstones
 
 APPROVE = "fs:ApproveReplicationDeletes"
 
@@ -42,6 +43,8 @@ def approval_decide(*, actor: Any, name: str, number: int, approved: bool, reaso
         found.refresh_from_db()
         _check_open(found, link, approved)
         state = ApprovalState.APPROVED if approved else ApprovalState.REJECTED
+        if not approved and ends.follows(found.link.rule):
+            tombstones.pardon(ends.source_of(found.link.rule), found.pk)
         objects = deletions.decide(found, state, str(actor), clock.now())
         duties.wake_links([found.link_id])
         after = {"approval": number, "state": state.value, "objects": objects}
@@ -77,6 +80,7 @@ def confirm_target(*, actor: Any, name: str, number: int) -> Link:
     except NotFound as error:
         raise Conflict(error.message, hint="Create the bucket first") from error
     with transaction.atomic():
+        _forget_what_was_there(link)
         held = ledger.hold(link.pk)
         if held is None:
             raise NotFound(f"the rule '{name}' has been deleted")
@@ -85,6 +89,18 @@ def confirm_target(*, actor: Any, name: str, number: int) -> Link:
         _audit(actor, right, link, {"confirmed": "target"})
     link.refresh_from_db()
     return link
+
+
+def _forget_what_was_there(link: Link) -> None:
+    """Where rules lead both ways: what the target lacks it has lost, nobody has deleted it. In a transaction."""
+    if not ends.follows(link.rule):
+        return
+    place = ends.target_of(link)
+    known = sorted({link.pk, *(other.pk for other in ends.others_at(place, link.pk))})
+    for pk in known:
+        ledger.hold(pk)
+        manifests.forget_link(pk)
+    tombstones.forget(place)
 
 
 def confirm_source(*, actor: Any, name: str, number: int) -> Link:

@@ -105,7 +105,7 @@ def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
     wishes.check_travelling({name: getattr(wish, name) for name in TRAVELLING})
     wishes.check_together(wish.terms, wish.sweep_heads_per_second, all_versions=wish.all_versions)
     wishes.check_deletes(wish.delete_percent, wish.delete_most)
-    wishes.check_followed(wish.versions, wish.markers, wish.conflict)
+    wishes.check_followed(wish.versions, wish.markers)
     labels.check(wish.labels)
     source, targets = wishes.checked_places(wish.uri, [target.uri for target in wish.targets])
     for number, target in enumerate(wish.targets):
@@ -201,7 +201,7 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
         wishes.check_kinds(rule.existing, rule.new)
         wishes.check_together(rule.terms, rule.sweep_heads_per_second, all_versions=rule.all_versions)
         wishes.check_deletes(rule.delete_percent, rule.delete_most)
-        wishes.check_followed(rule.versions, rule.markers, rule.conflict)
+        wishes.check_followed(rule.versions, rule.markers)
         wishes.check_conflict(rule.conflict, rule.sweep_heads_per_second)
         rule.save(update_fields=[*after, "changed_at"])
         if "metadata" in after:  # all of it is swept anew

@@ -153,7 +153,8 @@ def _judge(rule: Rule, link: Link, now: datetime) -> bool:
     number, size = sums["n"], sums["b"] or 0
     if not number:
         return False
-    of = ShardManifest.objects.filter(link=link.pk).aggregate(n=Sum("objects_listed"))["n"] or 0
+    listed = ShardManifest.objects.filter(link=link.pk).aggregate(n=Sum("objects_listed"))["n"] or 0
+    of = max(listed, number)  # where rules lead both ways some may be what no look has seen at both ends yet
     by_hour = of_last_day(link.deletes_by_hour, hour := int(now.timestamp() // 3600))
     lately = sum(by_hour.values())
     if link.unnoted_deletes or needs_approval(number, of, rule.delete_percent, rule.delete_most, lately):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -23,14 +24,15 @@ class Since(NamedTuple):
     top: int
 
 
-def note_arrived(link_id: int, own: Sequence[tuple[bytes, int, str]]) -> None:
-    """These (key, size, ETag at the target) are the link's own from now on. Inside of a transaction that holds it."""
+def note_arrived(link_id: int, own: Sequence[tuple[bytes, int, str, str]]) -> None:
+    """These (key, size, ETag at the target, mark of what it is a copy of) are the link's own from now on. Inside of a
+    transaction that holds it."""
     if not own:
         return
     span = Arrived.objects.filter(link=link_id).aggregate(first=Min("pk"), last=Max("pk"))
     if span["first"] is not None and span["last"] - span["first"] >= MOST_ARRIVED:
         return
-    rows = [Arrived(link_id=link_id, key=key, size=size, etag=etag) for key, size, etag in own]
+    rows = [Arrived(link_id=link_id, key=key, size=size, etag=etag, source=source) for key, size, etag, source in own]
     Arrived.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
 
 
@@ -48,10 +50,34 @@ def since(link_id: int) -> Since:
 
 def came(until: Since, low: bytes, high: bytes | None) -> dict[str, Own | None]:
     """What came of a stretch, by key; None: it is not the link's any more."""
-    rows = _rows(until, low, high).order_by("pk").values_list("key", "size", "etag")
+    rows = _rows(until, low, high).order_by("pk").values_list("key", "size", "etag", "source")
     return {
-        (name := bytes(key).decode()): Own(name, size, etag) if etag else None for key, size, etag in rows.iterator()
+        (name := bytes(key).decode()): Own(name, size, etag, source) if etag else None
+        for key, size, etag, source in rows.iterator()
     }
+
+
+def came_of(link_id: int, keys: Sequence[bytes]) -> dict[str, Own | None]:
+    """The same of some keys."""
+    found: dict[str, Own | None] = {}
+    for some in chunks(list(keys), ROWS_AT_ONCE):
+        rows = Arrived.objects.filter(link=link_id, key__in=some).order_by("pk")
+        for key, size, etag, source in rows.values_list("key", "size", "etag", "source"):
+            name = bytes(key).decode()
+            found[name] = Own(name, size, etag, source) if etag else None
+    return found
+
+
+def files_for(link_id: int, keys: Collection[bytes]) -> dict[str, list[bytes]]:
+    """Which files of a link list some keys, if any does."""
+    rows = ShardManifest.objects.filter(link=link_id).exclude(file="").select_related("shard")
+    spans = sorted((bytes(row.shard.low), row.shard.high, row.file) for row in rows)
+    lows, found = [low for low, _, _ in spans], dict[str, list[bytes]]()
+    for key in keys:
+        at = bisect_left(lows, key) - 1
+        if at >= 0 and (spans[at][1] is None or key <= bytes(spans[at][1])):
+            found.setdefault(spans[at][2], []).append(key)
+    return found
 
 
 def disowned(link_id: int, keys: Sequence[bytes]) -> set[bytes]:
@@ -108,6 +134,12 @@ def tell_foreign(rule_id: int, link_ids: Collection[int]) -> None:
         number = rows.aggregate(all=Sum("foreign_objects"))["all"] or 0
         Link.objects.filter(pk=link_id).update(foreign_objects=number, foreign_keys=first)
     Link.objects.filter(rule=rule_id).exclude(pk__in=link_ids).update(foreign_objects=None, foreign_keys=[])
+
+
+def forget_link(link_id: int) -> None:
+    """The same of one link. Inside of a transaction that holds it."""
+    ShardManifest.objects.filter(link=link_id).delete()
+    Arrived.objects.filter(link=link_id).delete()
 
 
 def is_named(link_id: int, file: str) -> bool:

@@ -8,16 +8,17 @@ replace only what was judged, where it looks at such conditions. No database.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from adapters.s3.originals import Original, telling
 from adapters.s3.store import split_uri
 from core.bringing import Side, Unbrought, parts_of
 from core.errors import Conflict, Invalid
 from core.replicating import stamps
+from core.replicating.both_ways.tombstones import Have, mark_of
 from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.outcomes import Judged, Kind, Outcome
 from core.replicating.stamps import STAMP_HEADER, Stamp
@@ -29,6 +30,18 @@ _NOT_KNOWN = frozenset({"NotImplemented", "501"})
 _OF_CONDITIONS = _NOT_KNOWN | {"InvalidArgument", "InvalidRequest", "400", ""}
 _BUSY = frozenset({"ConditionalRequestConflict", "OperationAborted", "409"})
 """What a store says while somebody else writes the same object."""
+
+
+class Bars(Protocol):
+    """What was deleted at a target, and must not be brought back."""
+
+    def is_barred(self, key: str, source: Have) -> bool: ...
+
+
+def have(stamp: Stamp, seen: Head) -> Have:
+    """An object as HEAD told of it."""
+    info = seen.info
+    return Have(stamp, info.size, info.etag, mark_of(seen.modified, info.etag), info.etag_is_content)
 
 
 @dataclass(frozen=True)
@@ -79,14 +92,18 @@ class Origins:
 class CopyingBothWays(Copying):
     """Brings objects from one place to another unless that has a newer one. Safe to use from several threads."""
 
-    def __init__(self, origins: Origins, *of: Any, **more: Any) -> None:
+    def __init__(self, origins: Origins, bars: Bars | None, *of: Any, **more: Any) -> None:
+        """`bars`: what was deleted at the target is not brought back; None: it is."""
         super().__init__(*of, **more)
-        self._origins, self._asks_first = origins, True
+        self._origins, self._bars, self._asks_first = origins, bars, True
         self._describes = False  # of two descriptions of one content nobody knows the newer one
 
     def _send_again(self, wanted: Wanted) -> Outcome:
         """As any other: what is older never replaces what is newer."""
         return self._once(wanted._replace(again=False))
+
+    def _mark(self, seen: Head) -> str:
+        return mark_of(seen.modified, seen.info.etag)
 
     def _is_equal(self, key: str, seen: Head, there: Head | None) -> bool:
         if there is None:
@@ -94,8 +111,14 @@ class CopyingBothWays(Copying):
         return self._origins.is_equal(self._source.uri(key), self._target.uri(key), seen, there, self._proof_key)
 
     def _replace(self, key: str, seen: Head, there: Head | None) -> Outcome:
-        source, uri = self._source.uri(key), self._target.uri(key)
-        own = self._origins.at_source(source, seen)
+        own = self._origins.at_source(self._source.uri(key), seen)
+        if there is None and self._bars is not None and self._bars.is_barred(key, have(own, seen)):
+            self._pinned()  # of another bucket than the one that was pinned nothing is known
+            return Outcome(Kind.DONE, size=seen.info.size, etag=seen.info.etag)
+        return replace(self._written(key, own, seen, there), source=self._mark(seen))
+
+    def _written(self, key: str, own: Stamp, seen: Head, there: Head | None) -> Outcome:
+        uri = self._target.uri(key)
         their = None if there is None else self._origins.at_target(uri, there)
         if their is not None and not stamps.is_newer(own, their):
             return Outcome(Kind.DONE, size=seen.info.size, etag=seen.info.etag)

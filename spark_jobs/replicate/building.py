@@ -13,7 +13,7 @@ from core.replicating.eligible import in_time
 from core.replicating.outcomes import LATE, Outcome, of_error
 from core.travelling.describing import Terms
 from spark_jobs.replicate import chains
-from spark_jobs.replicate.both_ways import CopyingBothWays, Origins
+from spark_jobs.replicate.both_ways import Bars, CopyingBothWays, Origins
 from spark_jobs.replicate.carrying import carrying_of
 from spark_jobs.replicate.copying import Copying, Wanted
 from spark_jobs.replicate.pins import Pin, StaleTarget
@@ -86,6 +86,8 @@ class Between:
     stopped: Callable[[], bool]
     now: Callable[[], datetime]
     describer_of: Callable[[Any], Any] = Describer
+    bars: Bars | None = None
+    """What must not be brought back, where rules lead both ways and follow deletions."""
 
     def copying(self, how: HowCopied) -> Copies:
         """What copies objects from one to the other."""
@@ -98,5 +100,5 @@ class Between:
         given = (self.source, self.target, self.mover, self.signs.proofs, self.stopped, wants, carrying, self.pin.check)
         if how.newest:
             origins = Origins(how.source_region, how.target_region, self.signs.stamps, self.now)
-            return CopyingBothWays(origins, *given)
+            return CopyingBothWays(origins, self.bars, *given)
         return Copying(*given, sure=how.sure)

@@ -169,13 +169,18 @@ class Copying:
             return Outcome(Kind.GONE)
         if self._is_equal(key, seen, there):
             found = there.info if there is not None else None
-            done: Outcome | None = Outcome(Kind.DONE, size=own.size, etag=own.etag, there=_proven(own, found))
+            told = {"there": _proven(own, found), "source": self._mark(seen)}
+            done: Outcome | None = Outcome(Kind.DONE, size=own.size, etag=own.etag, **told)
             if self._describes and self._carrying is not None and there is not None:
                 self._pinned()
                 done = self._carrying.carry(key, seen, there)
             if done is not None:
                 return replace(done, there=_proven(own, found))
         return self._replace(key, seen, there)
+
+    def _mark(self, seen: Head) -> str:
+        """What tells a source's object from what is written there later, where somebody wants to know."""
+        return ""
 
     def _is_equal(self, key: str, seen: Head, there: Head | None) -> bool:
         """Whether the target has the source's object."""

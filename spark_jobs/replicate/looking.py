@@ -139,8 +139,9 @@ class Looker:
     # --- of a window --------------------------------------------------------------------------------------------------
 
     def source_read(self) -> Read:
-        """What lists the source; with times where the rule goes by these."""
-        return partial(self.source.listing, dated=self.dated or not (self.rule.existing and self.rule.new))
+        """What lists the source; with times where the rule goes by these, or tells by them what was deleted."""
+        by_times = not (self.rule.existing and self.rule.new) or (self.rule.markers and self.rule.both_ways)
+        return partial(self.source.listing, dated=self.dated or by_times)
 
     def target_reads(self) -> dict[int, Read]:
         """What lists the target of each link that can be asked."""

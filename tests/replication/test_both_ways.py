@@ -42,9 +42,9 @@ class Ends:
 
     def put(self, region: str, key: str, data: str) -> None:
         """Somebody writes there, now."""
-        bucket = ENDS[region]
-        self.w.stores[region].buckets[bucket][key] = data.encode()
-        self.w.stores[region].modified[bucket, key] = clock.now()
+        bucket, store = ENDS[region], self.w.stores[region]
+        store.put_plainly(bucket, key, data.encode())
+        store.modified[bucket, key] = clock.now()
 
     def there(self, region: str) -> dict[str, str]:
         return {key: data.decode() for key, data in self.w.there(region, ENDS[region]).items()}

@@ -4,6 +4,7 @@ too."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest import mock
 
@@ -11,7 +12,7 @@ import pytest
 
 from core.replicating.stamps import STAMP_HEADER
 from db import clock
-from replication.models import Link, Rule
+from replication.models import Link, OpenObject, Rule
 from tests import ceph as gateway
 from tests.mirrors.harness import Deployment
 from tests.replication.test_versions_over_http import Server, ceph, minio, real_minio  # noqa: F401
@@ -29,14 +30,15 @@ class Pair(World):
         self.s3: Any = server.s3
         self.one, self.two = server.bucket(), server.bucket()
 
-    def begin(self, versions: str) -> None:
+    def begin(self, versions: str, **rules: Any) -> None:
         for source, name, other, to in ((HOME, self.one, AWAY, self.two), (AWAY, self.two, HOME, self.one)):
             more = {
                 "conflict": "newest",
                 "versions": versions,
                 "metadata": "all" if versions == "latest" else "content",
+                **rules,
             }
-            self.rule((other, f"s3://{to}"), name=source, region=source, uri=f"s3://{name}", **more)
+            self.rule((other, f"s3://{to}"), name=source, region=source, uri=f"s3://{name}", pinned=False, **more)
         if versions == "all":
             Link.objects.update(exact=True, exact_at=clock.now())
 
@@ -44,6 +46,11 @@ class Pair(World):
         for _ in range(3):
             Rule.objects.update(scan_wanted=True)
             self.work(1)
+
+    def due(self) -> None:
+        """More than a minute goes by."""
+        OpenObject.objects.filter(status="deleting").update(next_try=Rule.objects.earliest("created_at").created_at)
+        self.copy()
 
     def chains(self, bucket: str) -> list[tuple[str, str, bool]]:
         """All versions and markers of a bucket: key, id, whether it is the latest."""
@@ -110,3 +117,67 @@ def test_the_latest_objects_of_both_sides(pair: Pair, within: bool) -> None:
         first = pair.chains(pair.one), pair.chains(pair.two)
         pair.settle()
         assert (pair.chains(pair.one), pair.chains(pair.two)) == first
+
+
+@pytest.mark.parametrize("versioned", [False, True], ids=["plain buckets", "with versions"])
+@pytest.mark.parametrize("within", [False, True], ids=["through the worker", "by the store"])
+def test_deletions_both_ways(pair: Pair, versioned: bool, within: bool) -> None:
+    if not versioned:
+        pair.one, pair.two = (f"plain-{name}" for name in (pair.one, pair.two))
+        for name in (pair.one, pair.two):
+            pair.s3.create_bucket(Bucket=name)
+    with mock.patch("deployment.wiring.replication_jobs.is_one_store", lambda one, other: within):
+        for key in ("a", "b", "stays", "large"):
+            body = b"x" * (9 << 20) if key == "large" else key.encode()
+            pair.s3.put_object(Bucket=pair.one, Key=key, Body=body)
+        pair.begin("latest", markers=True, delete_percent=100)
+        pair.settle()
+        assert pair.latest(pair.two) == pair.latest(pair.one)
+        pair.s3.delete_object(Bucket=pair.one, Key="a")
+        pair.s3.delete_object(Bucket=pair.two, Key="large")
+        pair.s3.delete_object(Bucket=pair.two, Key="b")
+        pair.s3.put_object(Bucket=pair.one, Key="b", Body=b"written since")
+        for _ in range(3):
+            pair.settle()
+            pair.due()
+        assert pair.latest(pair.one) == pair.latest(pair.two) == {"b": b"written since", "stays": b"stays"}
+        first = pair.chains(pair.one), pair.chains(pair.two)
+        pair.settle()
+        pair.due()
+        assert (pair.chains(pair.one), pair.chains(pair.two)) == first
+        markers = [key for key, _, latest in first[0] + first[1] if key == "a" and latest]
+        assert len(markers) == (2 if versioned else 0), "one marker of somebody's, one of ours"
+
+
+def test_deleted_on_both_sides_at_once(pair: Pair) -> None:
+    """Scenario 28: no third marker."""
+    for key in ("a", "stays"):
+        pair.s3.put_object(Bucket=pair.one, Key=key, Body=key.encode())
+    pair.begin("latest", markers=True, delete_percent=100)
+    pair.settle()
+    for bucket in (pair.one, pair.two):
+        pair.s3.delete_object(Bucket=bucket, Key="a")
+    before = pair.chains(pair.one), pair.chains(pair.two)
+    for _ in range(3):
+        pair.settle()
+        pair.due()
+    assert (pair.chains(pair.one), pair.chains(pair.two)) == before
+
+
+def test_many_writes_on_both_sides_at_once(pair: Pair) -> None:
+    """Scenario 27: 200 puts at each side at once of the same 50 keys. Each is written at most once per side."""
+    with ThreadPoolExecutor(8) as pool:
+        puts = [
+            (bucket, f"{number % 50:02}", f"{bucket}-{number}")
+            for number in range(200)
+            for bucket in (pair.one, pair.two)
+        ]
+        list(pool.map(lambda put: pair.s3.put_object(Bucket=put[0], Key=put[1], Body=put[2].encode()), puts))
+    pair.begin("latest", markers=True, delete_percent=100)
+    before = len(pair.chains(pair.one)), len(pair.chains(pair.two))
+    pair.settle()
+    assert pair.latest(pair.one) == pair.latest(pair.two) and len(pair.latest(pair.one)) == 50
+    after = pair.chains(pair.one), pair.chains(pair.two)
+    assert sum(map(len, after)) == sum(before) + 50, "each key has a winner, which is written at the other side"
+    pair.settle()
+    assert (pair.chains(pair.one), pair.chains(pair.two)) == after

@@ -10,6 +10,7 @@ from tests.mirrors.harness import Deployment
 from tests.replication.soak import soaking
 from tests.replication.version_soak import VersionSoak
 from tests.replication.version_world import version_world
+from tests.replication.ways_soak import WaysSoak
 from tests.replication.world import World
 
 SEEDS = range(int(os.environ.get("LAKEMIRROR_RULE_SEEDS", "3")))
@@ -36,3 +37,11 @@ def test_in_the_end_the_targets_have_all_versions_in_their_order(lm: Deployment,
 def test_in_the_end_the_targets_have_nothing_else_of_a_rule_that_follows_deletions(w: World, seed: int) -> None:
     with soaking(w, seed, markers=True) as life:
         assert life.live(40) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", SEEDS)
+def test_in_the_end_all_places_have_the_same_where_rules_lead_both_ways(w: World, seed: int) -> None:
+    with soaking(w, seed, WaysSoak) as life:
+        assert life.live(40) == []
+        assert life.judged > 0

@@ -74,6 +74,12 @@ class Store(BesideBytes):
         """It has an object that nobody writes."""
         self.buckets[bucket][key] = data
 
+    def put_plainly(self, bucket: str, key: str, data: bytes) -> None:
+        """Somebody writes it, with no metadata."""
+        self.buckets[bucket][key] = data
+        self._described.pop((id(self.buckets[bucket]), key), None)
+        self.keep(bucket, key, {})
+
     def _own(self, answer: Any, data: bytes) -> dict[str, str]:
         return {**(answer.headers or {}), "etag": f'"{self.etag_of(data)}"', **self.told}
 

@@ -29,10 +29,19 @@ class Removes(Protocol):
 
 class Deleting:
     """Deletes at a target what is gone at the source. Safe to use from several threads. `stopped` says that nothing
-    more may begin; `pinned` raises unless the target is the one that was pinned."""
+    more may begin; `pinned` raises unless the target is the one that was pinned; `allows`: whether what the target has
+    of a key is what was deleted, where its ETag does not say so."""
 
-    def __init__(self, source: Place, target: Removes, stopped: Callable[[], bool], pinned: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        source: Place,
+        target: Removes,
+        stopped: Callable[[], bool],
+        pinned: Callable[[], None],
+        allows: Callable[[str], bool] | None = None,
+    ) -> None:
         self._source, self._target, self._stopped, self._pinned = source, target, stopped, pinned
+        self._allows = allows
 
     def delete(self, doomed: Wanted) -> Outcome:
         """Delete what a key has at the target, if that has the ETag that was noted. Raises nothing.
@@ -59,8 +68,9 @@ class Deleting:
             self._source.answers()  # the answer to HEAD does not say whether the bucket is there
         with telling(Side.DESTINATION):
             there = self._target.standing(doomed.key)
-        if there is None or there.etag != doomed.etag:
-            return Outcome(Kind.DONE)
+            other = there is None or there.etag != doomed.etag
+            if other or (self._allows is not None and not self._allows(doomed.key)):
+                return Outcome(Kind.DONE)
         if there.locked:
             text = "it is under retention or a legal hold at the target"
             return Outcome(Kind.SKIPPED, Code.LOCKED, text)

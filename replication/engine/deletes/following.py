@@ -5,9 +5,10 @@ the source is noted. Nothing is deleted here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core.errors import LakeMirrorError
+from core.replicating.both_ways.tombstones import Tombstone
 from core.replicating.comparing import Alike, by_listing
 from core.replicating.deletes import Merged, Own, merge
 from core.replicating.merging import Window
@@ -15,19 +16,24 @@ from db import clock
 from deployment.wiring import replication_jobs
 from jobs.lease import Lease
 from replication.engine.building import pin_of
+from replication.engine.deletes.both_ends import BothEnds, marks
+from replication.engine.deletes.ends import follows
 from replication.engine.deletes.manifests import StretchManifest
 from replication.models import Link, Rule, Shard
-from replication.transitions import deletions, ledger, manifests
-from spark_jobs.replicate.looking import Looker
+from replication.transitions import deletions, ledger, manifests, tombstones
+from spark_jobs.replicate.looking import Lacks, Looker
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a window has shown of one link. `gone`: to be deleted."""
+    """What a window has shown of one link. `gone`: to be deleted; `barred`: keys that are not to be copied; `buried`:
+    what was deleted at either end, by its name, of rules that lead both ways."""
 
     stretch: tuple[bytes, bytes | None]
     gone: Sequence[Own]
     merged: Merged
+    barred: frozenset[bytes] = frozenset()
+    buried: Mapping[str, Mapping[str, Tombstone]] = field(default_factory=dict)
 
 
 @dataclass
@@ -45,6 +51,8 @@ class Following:
         # What comes from now on may not be in what the targets list: it is not taken out of what came.
         self._came = {link.pk: manifests.since(link.pk) for link in self.looker.links} if self.rule.markers else {}
         self._pinned = {link.pk for link in self.looker.links if self.rule.markers and self._is_pinned(link)}
+        links = {link.pk: link for link in self.looker.links}
+        self._both = BothEnds(self.looker, links) if follows(self.rule) else None
 
     def _is_pinned(self, link: Link) -> bool:
         """Whether its target is the one that was pinned: of any other nothing is known, and nothing written there."""
@@ -86,7 +94,7 @@ class Following:
             self._note_unsure(missing)
             self.at = {link_id: manifest for link_id, manifest in self.at.items() if link_id in window.there}
         found = {link_id: self._merged(link_id, window, ends) for link_id in self.at}
-        there = self._still_there(found)
+        there = set[str]() if self._both is not None else self._still_there(found)
         for link_id, one in found.items():
             self.at[link_id].take(window.last, one.merged)
         self.last = window.last
@@ -99,9 +107,29 @@ class Following:
         wanted = [item for item in window.items if self.looker.wants(item)]
         # Only what the listings show to be the same: what merely may be is the link's if the link has copied it.
         equal = {item.key for item in wanted if by_listing(item.size, item.etag, there.get(item.key)) is Alike.EQUAL}
-        merged = merge(source, equal, there, manifest.until(end))
-        stretch = self.last.encode(), None if end is None else end.encode()
-        return Found(stretch, merged.gone, merged)
+        known, stretch = manifest.until(end), (self.last.encode(), None if end is None else end.encode())
+        if self._both is None:
+            merged = merge(source, equal, there, known)
+            return Found(stretch, merged.gone, merged)
+        merged = merge(source, equal, there, known, marks(window))
+        told = self._both.judge(link_id, manifest.shard, window, stretch, known, merged)
+        return Found(stretch, told.gone, told.merged, told.barred, told.buried)
+
+    def allowed(self, window: Window, lacks: Lacks, found: Mapping[int, Found]) -> Lacks:
+        """What is to be copied, of what a window lacks: nothing that was deleted at a target. Where nobody knows what
+        the link has there, nothing that it has not."""
+        if self._both is None:
+            return lacks
+        unsure = self._pinned - found.keys()
+        return {
+            link_id: [
+                lack
+                for lack in some
+                if (lack.key.decode() in window.there.get(link_id, ()) or link_id not in unsure)
+                and not (link_id in found and lack.key in found[link_id].barred)
+            ]
+            for link_id, some in lacks.items()
+        }
 
     def _still_there(self, found: Mapping[int, Found]) -> set[str]:
         """Of what the source did not list, what it has all the same, or nobody can tell. Raises unless its bucket
@@ -130,6 +158,8 @@ class Following:
                 link = ledger.hold(link_id)
                 if link is not None and Rule.objects.filter(pk=link.rule_id, markers=True).exists():
                     deletions.note(link, found[link_id].stretch, found[link_id].gone, now)
+                    for place, buried in sorted(found[link_id].buried.items()):
+                        tombstones.save(place, buried, now)
 
     def leave(self, *, ended: bool) -> None:
         """The look goes on elsewhere, or another time: the manifests have what it has seen. Raises Fenced."""
@@ -148,5 +178,4 @@ class Following:
 
 def _without(found: Found, there: set[str]) -> Found:
     """What is at the source after all is not to be deleted."""
-    gone = [own for own in found.gone if own.key not in there]
-    return Found(found.stretch, gone, found.merged)
+    return replace(found, gone=[own for own in found.gone if own.key not in there])
