@@ -140,7 +140,7 @@ def test_an_older_object_does_not_reappear(w: World) -> None:
     assert ends.check_alike() == {"z": "z"}
 
 
-def test_deleted_on_both_sides_at_once(w: World) -> None:
+def test_28_deleted_on_both_sides_at_once(w: World) -> None:
     """Scenario 28: nothing is left to be deleted by us."""
     ends = Deleting(w, PAIR)
     ends.begin("a", "b")
@@ -150,7 +150,7 @@ def test_deleted_on_both_sides_at_once(w: World) -> None:
     assert ends.deleted == []
 
 
-def test_a_ring_of_which_one_is_down_for_a_while(w: World) -> None:
+def test_28_a_ring_of_which_one_is_down_for_a_while(w: World) -> None:
     """Scenario 28."""
     ends = Deleting(w, RING)
     ends.begin("a", "b", "c")
@@ -165,7 +165,7 @@ def test_a_ring_of_which_one_is_down_for_a_while(w: World) -> None:
     assert ends.check_alike() == {"c": "newer", "z": "z"}
 
 
-def test_many_writes_on_both_sides_at_once(w: World) -> None:
+def test_27_many_writes_on_both_sides_at_once(w: World) -> None:
     """Scenario 27: 200 puts at each side of the same 50 keys; each key is written at most once per side."""
     ends = Deleting(w, PAIR)
     chance = random.Random(27)

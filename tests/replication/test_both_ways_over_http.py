@@ -149,7 +149,7 @@ def test_deletions_both_ways(pair: Pair, versioned: bool, within: bool) -> None:
         assert len(markers) == (2 if versioned else 0), "one marker of somebody's, one of ours"
 
 
-def test_deleted_on_both_sides_at_once(pair: Pair) -> None:
+def test_28_deleted_on_both_sides_at_once(pair: Pair) -> None:
     """Scenario 28: no third marker."""
     for key in ("a", "stays"):
         pair.s3.put_object(Bucket=pair.one, Key=key, Body=key.encode())
@@ -164,7 +164,7 @@ def test_deleted_on_both_sides_at_once(pair: Pair) -> None:
     assert (pair.chains(pair.one), pair.chains(pair.two)) == before
 
 
-def test_many_writes_on_both_sides_at_once(pair: Pair) -> None:
+def test_27_many_writes_on_both_sides_at_once(pair: Pair) -> None:
     """Scenario 27: 200 puts at each side at once of the same 50 keys. Each is written at most once per side."""
     with ThreadPoolExecutor(8) as pool:
         puts = [
