@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Sum, Value
+from django.db.models import BinaryField, Sum, Value
 from django.db.models.functions import Coalesce
 
 from core.errors import Invalid
@@ -74,7 +74,12 @@ class OpenPages:
         return (counts.order_by().aggregate(n=Sum("number"))["n"] or 0) > FEW
 
     def _by_id(self, after: str) -> Any:
-        rows = open_objects(self.link, status=self.status, code=self.code, prefix=self.prefix).order_by("pk")
+        """With a prefix few are left by the other filters: it must not lead a database to the index of keys, whose rows
+        it would sort."""
+        rows = open_objects(self.link, status=self.status, code=self.code).order_by("pk")
+        if self.prefix:
+            plain = Coalesce("key", Value(b"", output_field=BinaryField()), output_field=BinaryField())
+            rows = _below(rows.alias(plain_key=plain), self.prefix.encode()[:LONGEST_PREFIX], "plain_key")
         return rows.filter(pk__gt=number_of(after, "after")) if after else rows
 
     def _by_key(self, after: str) -> Any:
@@ -93,8 +98,8 @@ def _key_of(offset: str) -> bytes:
         raise Invalid(f"'{offset[:40]}' is not a next_offset of this list", field="after") from None
 
 
-def _below(rows: Any, prefix: bytes) -> Any:
+def _below(rows: Any, prefix: bytes, key: str = "key") -> Any:
     """Keys that begin with bytes: from these on, up to the first that does not."""
-    rows = rows.filter(key__gte=prefix)
+    rows = rows.filter(**{f"{key}__gte": prefix})
     stem = prefix.rstrip(b"\xff")
-    return rows.filter(key__lt=stem[:-1] + bytes([stem[-1] + 1])) if stem else rows
+    return rows.filter(**{f"{key}__lt": stem[:-1] + bytes([stem[-1] + 1])}) if stem else rows

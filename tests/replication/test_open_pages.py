@@ -107,6 +107,20 @@ def test_lists_and_claims_go_along_an_index(link: Link, monkeypatch: pytest.Monk
     assert "replication_open_turn" in claimed and "SORT" not in claimed.upper() and "B-TREE" not in claimed, claimed
 
 
+@pytest.mark.parametrize("chosen", [{"code": "SourceDown"}, {"status": "failed"}], ids=str)
+def test_few_below_a_prefix_of_many_are_found_by_what_makes_them_few(link: Link, chosen: dict[str, str]) -> None:
+    """Whatever the database has counted: the index of keys would give it all that lie below the prefix."""
+    rows = [open_object(link, f"many/{n}", OpenStatus.PENDING, code=f"C{n % 3}") for n in range(300)]
+    assert rows
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
+    plan = plan_of(OpenPages(link, prefix="many/", **chosen)._by_id("")[:101])
+    assert "replication_open_once" not in plan and "autoindex" not in plan, plan
+    assert "SORT" not in plan.upper() and "B-TREE" not in plan, plan
+
+
 # --- retries ----------------------------------------------------------------------------------------------------------
 
 
