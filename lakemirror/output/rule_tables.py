@@ -130,6 +130,9 @@ def _why(link: dict[str, Any], now: str) -> list[str]:
         lines.append(f"  {failed['objects']:,} × {failed['code']}: {failed['words']}")
     if link["exact"] is not None:
         lines.append("  versions keep their ids and times" if link["exact"] else "  versions get ids of their own")
+    if link.get("foreign_objects"):
+        first = ", ".join(link["foreign_keys"][:SHOWN])
+        lines.append(f"  {link['foreign_objects']:,} at the target that it did not copy, the first: {first}")
     limits = [f"{link['workers']} at once"]
     limits += [f"{size(link['bytes_per_second'])}/s"] if link["bytes_per_second"] else []
     limits += [f"{link['objects_per_second']:,} objects/s"] if link["objects_per_second"] else []

@@ -85,6 +85,14 @@ def test_the_apis_words_reach_the_terminal(olgas: Terminal) -> None:
     assert taken.exit_code == 5 and "a rule named 'logs' exists" in taken.stderr
 
 
+def test_what_a_link_did_not_copy_is_shown_with_the_first_names(olgas: Terminal) -> None:
+    rule = a_rule("strangers")
+    rule.links.update(foreign_objects=1204, foreign_keys=["a", "b[c]", "d", "e"])
+    assert (
+        "1,204 at the target that it did not copy, the first: a, b[c], d\n" in olgas("rule", "show", "strangers").stdout
+    )
+
+
 def test_trouble_is_told_and_ends_with_1(olgas: Terminal) -> None:
     in_trouble()
     shown = olgas("rule", "show", "orders")
