@@ -20,6 +20,13 @@ class Versions(StrEnum):
     ALL = "all"
 
 
+class Order(StrEnum):
+    """Which open objects of a link have their turn first: those that were noted last, or first."""
+
+    NEW_FIRST = "new-first"
+    OLDEST_FIRST = "oldest-first"
+
+
 class OpenKind(StrEnum):
     """What is to be done about an object that is not at the target as it is at the source. Delete: it is gone at the
     source, and what the link has copied is still at the target."""

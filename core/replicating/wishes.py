@@ -11,7 +11,7 @@ from core.errors import Invalid
 from core.exporting.destinations import check_place
 from core.installations.places import inside
 from core.replicating.deletes import DELETE_MOST, DELETE_PERCENT, MOST_MOST
-from core.replicating.states import Prevails, Versions
+from core.replicating.states import Order, Prevails, Versions
 from core.travelling.describing import Metadata, Terms, check_metadata, check_storage_class, check_tags
 
 MOST_TARGETS = 8
@@ -20,6 +20,7 @@ RESERVED = frozenset({"new", "preflight", "estimate", "dry-run"})
 SCAN_EVERY = 300
 SHORTEST_SCAN, LONGEST_SCAN = 60, 30 * 86400
 MOST_SWEEP_HEADS = 10_000
+LAST_PRIORITY = 1000
 WORKERS = 16
 BOUNDS: Mapping[str, tuple[int, int]] = {
     "workers": (1, 1000),
@@ -27,6 +28,9 @@ BOUNDS: Mapping[str, tuple[int, int]] = {
     "objects_per_second": (1, 10**9),
 }
 """The least and the most of each limit of a link. Bytes and objects may be None: no limit."""
+STORE_BYTES = "store_bytes_per_second"
+"""What all links to one store may write there together: from 1 MB, for each of them has some of it; None: no limit."""
+STORE_BOUNDS = (10**6, 10**15)
 _NAME = re.compile(r"[a-z0-9-]{1,63}")
 
 
@@ -53,7 +57,8 @@ class RuleWish:
     `all`, versions and delete markers too. `tags`: all of which an object has to have; `metadata`: a name of Metadata;
     "": all, unless all versions are copied, of which content travels. `markers`: deletions are followed; more than
     `delete_percent` of what a link has, or than `delete_most`, at once wait for approval. `conflict`: whose object
-    stays where source and target differ, a name of Prevails."""
+    stays where source and target differ, a name of Prevails. `priority` among links that share a limit of their store:
+    lower ones come first; `order` of what is open, a name of Order."""
 
     name: str
     region: str
@@ -73,6 +78,8 @@ class RuleWish:
     metadata: str = ""
     storage_class: str = ""
     sweep_heads_per_second: int = 0
+    priority: int = 0
+    order: str = Order.NEW_FIRST.value
 
     @property
     def both_ways(self) -> bool:
@@ -147,6 +154,14 @@ def check_followed(versions: str, markers: bool) -> None:
         raise Invalid("a rule that copies all versions has no use for it", field="markers", hint=hint)
 
 
+def check_turns(given: Mapping[str, Any]) -> None:
+    """Raises Invalid for a priority or an order that is none. What is not given is not looked at."""
+    if not 0 <= given.get("priority", 0) <= LAST_PRIORITY:
+        raise Invalid(f"must be from 0 to {LAST_PRIORITY:,}", field="priority", hint="0 comes first")
+    if given.get("order", Order.NEW_FIRST) not in set(Order):
+        raise Invalid("is no order", field="order", hint="new-first or oldest-first")
+
+
 def check_scan_every(seconds: int) -> None:
     """Raises Invalid for what is too often or too seldom."""
     if not SHORTEST_SCAN <= seconds <= LONGEST_SCAN:
@@ -192,6 +207,13 @@ def check_limits(limits: Mapping[str, Any], prefix: str = "") -> None:
         if limit is None or not least <= limit <= most:
             none = "" if name == "workers" else ", or empty for no limit"
             raise Invalid(f"{name.replace('_', ' ')} must be from {least} to {most:,}{none}", field=f"{prefix}{name}")
+
+
+def check_store_limit(limit: int | None) -> None:
+    """Raises Invalid for what is too little for several, or no column holds."""
+    least, most = STORE_BOUNDS
+    if limit is not None and not least <= limit <= most:
+        raise Invalid(f"must be from {least:,} to {most:,}, or empty for no limit", field=STORE_BYTES)
 
 
 def checked_places(source: str, targets: Sequence[str]) -> tuple[str, list[str]]:

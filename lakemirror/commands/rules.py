@@ -90,6 +90,24 @@ def _settings(command: Command) -> Command:
     return command
 
 
+def _turns(command: Command) -> Command:
+    """The options that say what has its turn first."""
+    options = (
+        click.option(
+            "--order", type=click.Choice(["new-first", "oldest-first"]), help="Which open objects are copied first."
+        ),
+        click.option(
+            "--priority",
+            type=click.IntRange(0, 1000),
+            metavar="N",
+            help="Among rules that share a limit of their store; 0 comes first.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def _pace(command: Command) -> Command:
     """The options that limit a link."""
     options = (
@@ -158,6 +176,7 @@ def failures(talk: Talk, rule: str, link: int, code: str | None, prefix: str | N
     "--target", "targets", nargs=2, multiple=True, metavar="REGION S3-URI", help="Where to; may be given 8 times."
 )
 @_settings
+@_turns
 @_pace
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set this label; may be repeated.")
 @click.option(
@@ -228,6 +247,7 @@ def read_body(file: Path) -> dict[str, Any]:
 @click.command()
 @click.argument("rule")
 @_settings
+@_turns
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set this label; may be repeated.")
 @click.option("--remove-label", "removed", multiple=True, metavar="KEY", help="Remove this label; may be repeated.")
 @talks
@@ -341,6 +361,12 @@ def retry(talk: Talk, rule: str, link: int | None, everything: bool, code: str |
 @click.argument("rule")
 @click.option("--link", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Of which link.")
 @_pace
+@click.option(
+    "--store-bytes-per-second",
+    type=int,
+    metavar="N",
+    help="What all rules to the same store may do together; 0: no limit.",
+)
 @talks
 def limits(
     talk: Talk,
@@ -349,9 +375,12 @@ def limits(
     workers: int | None,
     bytes_per_second: int | None,
     objects_per_second: int | None,
+    store_bytes_per_second: int | None,
 ) -> None:
     """Change how fast a link copies, also while it does."""
     body = _limits(workers, bytes_per_second, objects_per_second)
+    if store_bytes_per_second is not None:
+        body["store_bytes_per_second"] = store_bytes_per_second or None
     if not body:
         raise click.UsageError("give at least one limit to change")
     talk.tell(talk.api.post(f"{path_of(rule, link)}/limits", body), rule_tables.rule)

@@ -136,6 +136,8 @@ def _why(link: dict[str, Any], now: str) -> list[str]:
     limits = [f"{link['workers']} at once"]
     limits += [f"{size(link['bytes_per_second'])}/s"] if link["bytes_per_second"] else []
     limits += [f"{link['objects_per_second']:,} objects/s"] if link["objects_per_second"] else []
+    of_store = link.get("store_bytes_per_second")
+    limits += [f"with all rules to {link['region']} {size(of_store)}/s"] if of_store else []
     probe = f"; next try {until(link['next_probe_at'], now)}" if link["next_probe_at"] else ""
     return [*lines, f"  at most {', '.join(limits)}{probe}"]
 

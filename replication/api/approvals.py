@@ -13,10 +13,11 @@ from rest_framework.views import APIView
 
 from core.replicating.states import ApprovalState
 from db.chunks import rows_in_chunks
+from replication.api.fields import Text
 from replication.api.links import FORMAT
 from replication.api.open_answers import OpenObjectAnswer, open_json
 from replication.api.rules import permitted, readable, rule_answer
-from replication.api.serializers import RuleAnswer, Text
+from replication.api.serializers import RuleAnswer
 from replication.models import Approval
 from replication.services import approvals
 from replication.services.approvals import APPROVE, find_approval

@@ -10,8 +10,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.replicating.passes.costs import UNITS, Priced, Span
+from replication.api.bodies import RuleCreation
 from replication.api.rules import readable
-from replication.api.serializers import RuleCreation, RulePlaceAnswer, checked
+from replication.api.serializers import RulePlaceAnswer, checked
 from replication.preflight.cost import RuleCost, TargetCost, cost_of, cost_of_wish
 from web.openapi import answers
 from web.schemas import count_or_null, number_or_null, text_or_null

@@ -12,15 +12,11 @@ from rest_framework.views import APIView
 
 from core.replicating.states import Code, OpenStatus
 from db import clock
+from replication.api.bodies import LinkLimits
 from replication.api.open_answers import OpenObjectAnswer, open_json
 from replication.api.retry_body import RetryBody
 from replication.api.rules import permitted, readable, rule_answer
-from replication.api.serializers import (
-    LinkLimits,
-    ObjectsRetriedAnswer,
-    RuleAnswer,
-    checked,
-)
+from replication.api.serializers import ObjectsRetriedAnswer, RuleAnswer, checked
 from replication.queries.open_objects import OpenPages
 from replication.services import links
 from replication.services.links import find_link

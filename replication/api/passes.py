@@ -14,8 +14,10 @@ from rest_framework.views import APIView
 
 from core.replicating.passes import Action, PassKind, PassState, What
 from db import clock
+from replication.api.bodies import RuleCreation
+from replication.api.fields import Text, WholeNumber
 from replication.api.rules import permitted, readable
-from replication.api.serializers import RuleCreation, RulePlaceAnswer, Text, WholeNumber, checked
+from replication.api.serializers import RulePlaceAnswer, checked
 from replication.models import Pass
 from replication.queries.pass_reports import COLUMNS, first_rows, parquet, report_rows
 from replication.services import passes

@@ -7,7 +7,8 @@ from typing import Any
 from rest_framework import serializers
 
 from core.errors import Invalid
-from replication.api.serializers import LONGEST_CODE, Text, WholeNumber
+from replication.api.bodies import LONGEST_CODE
+from replication.api.fields import Text, WholeNumber
 from replication.services.rules import MOST_ITEMS
 from web.serializers import Body, TrueOrFalse
 

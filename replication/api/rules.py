@@ -13,17 +13,10 @@ from core.replicating.explain import STATES
 from db import clock
 from db.labels import with_labels
 from rbac import services as rbac
+from replication.api.bodies import RuleCreation, RuleSettings
 from replication.api.hidden import hidden_json
 from replication.api.retry_body import RetryBody
-from replication.api.serializers import (
-    ObjectsRetriedAnswer,
-    RuleAnswer,
-    RuleCheckedAnswer,
-    RuleCreation,
-    RuleSettings,
-    checked,
-    rule_json,
-)
+from replication.api.serializers import ObjectsRetriedAnswer, RuleAnswer, RuleCheckedAnswer, checked, rule_json
 from replication.models import Rule
 from replication.preflight.checks import check_plan
 from replication.services import rules

@@ -7,15 +7,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.replicating.wishes import WORKERS, TargetWish
+from replication.api.bodies import LONGEST_URI, limit
+from replication.api.fields import Text
 from replication.api.rules import permitted, rule_answer
-from replication.api.serializers import (
-    LONGEST_URI,
-    RuleAnswer,
-    RuleCheckedAnswer,
-    Text,
-    checked,
-    limit,
-)
+from replication.api.serializers import RuleAnswer, RuleCheckedAnswer, checked
 from replication.preflight.checks import check_target_plan
 from replication.services import targets
 from replication.services.rules import UPDATE, find_rule

@@ -29,6 +29,7 @@ from replication.engine.deletes.bars import Bars, bars_of
 from replication.engine.deletes.deleting import Deleting
 from replication.engine.deletes.ends import follows
 from replication.engine.round import Round, Sent, seconds_of_writes
+from replication.engine.sharing import limits_of
 from replication.engine.spark_round import SparkRound, spark_round
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import duties, ledger, shards
@@ -144,13 +145,14 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
     source = place_of(rule.region, rule.uri, link.workers)
     target = place_of(link.region, link.uri, link.workers)
     between = replication_jobs.version_mover_between if rule.all_versions else replication_jobs.mover_between
+    limits = limits_of(link)
     mover: Any = between(
         (rule.region, rule.uri),
         (link.region, link.uri),
         workers=link.workers,
         seconds=ROUND_SECONDS,
-        bytes_per_second=float(link.bytes_per_second or 0),
-        objects_per_second=float(link.objects_per_second or 0),
+        bytes_per_second=limits.bytes_per_second,
+        objects_per_second=limits.objects_per_second,
     )
     pin, bars = pin_of(link, target), bars_of(link)
     describes = replication_jobs.describer_of

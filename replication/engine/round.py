@@ -15,11 +15,11 @@ from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from django.db.models import F, Max
+from django.db.models import F, Max, QuerySet
 
 from core.replicating.health import Standing
 from core.replicating.retries import LONGEST_WRITES, MARGIN_SECONDS, ROUND_SECONDS
-from core.replicating.states import Health, OpenKind
+from core.replicating.states import Health, OpenKind, Order
 from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
@@ -27,6 +27,7 @@ from replication.engine import settling
 from replication.engine.deletes.bars import Bars
 from replication.engine.deletes.deleting import Deleting
 from replication.engine.settling import Ended
+from replication.engine.sharing import limits_of
 from replication.models import Link, OpenObject
 from replication.transitions import ledger
 from spark_jobs.check.lanes import Lanes
@@ -38,6 +39,8 @@ from spark_jobs.replicate.pins import Pin
 SETTLE_SECONDS = 1.0
 TOLD_SECONDS = 2.0
 """So often limits and pauses are read."""
+OLDEST_SHARE = 4
+"""Where what was noted last comes first, one in so many is what waits longest all the same."""
 CLAIMED = 500
 """So many rows are handed out at a time; more follow once half of them have ended."""
 
@@ -131,14 +134,26 @@ class Round:
         due = OpenObject.objects.filter(link=self.link.pk).due(clock.now())
         due = due if self.deleting is not None else due.copies()
         due = due.deletes() if self.deletes_only else due
-        due = (due.order_by("-pk") if self.newest else due)[: room + len(self._in_hand)]
-        rows = [row for row in due if row.pk not in self._in_hand][:room] if room > 0 else []
+        rows = self._in_turn(due, room) if room > 0 else []
         self._dry = len(rows) < room or room <= 0
         self._claimed += len(rows)
         self._note_begun(rows)
         if self.bars is not None and rows:
             self.bars.load(rows)
         return rows
+
+    def _in_turn(self, due: QuerySet[OpenObject], room: int) -> list[OpenObject]:
+        """So many of these that are not in hand: as the rule orders them, but of those that were noted last one in four
+        is one that waits longest."""
+        most = room + len(self._in_hand)
+        if self.newest or self.link.rule.order == Order.NEW_FIRST:
+            newest = list(due.order_by("-pk")[:most])
+            oldest = [] if self.newest or len(newest) < most else list(due[:most])
+            share = room // OLDEST_SHARE if oldest else 0
+            first = [row for row in oldest if row.pk not in self._in_hand][:share]
+            taken = {row.pk for row in first} | self._in_hand.keys()
+            return first + [row for row in newest if row.pk not in taken][: room - len(first)]
+        return [row for row in due[:most] if row.pk not in self._in_hand][:room]
 
     def _wanted(self, row: OpenObject) -> Wanted:
         untried = row.absent and row.pk > self._asks_up_to and not row.attempts and not row.code
@@ -209,7 +224,8 @@ class Round:
             self._note_writes(clock.now() + timedelta(seconds=MARGIN_SECONDS))
 
     def _follow(self, now: Link) -> None:
-        self.mover.pace(float(now.bytes_per_second or 0), float(now.objects_per_second or 0))
+        limits = limits_of(now)
+        self.mover.pace(limits.bytes_per_second, limits.objects_per_second)
 
     # --- until when there may be writes -------------------------------------------------------------------------------
 

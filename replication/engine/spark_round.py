@@ -25,19 +25,14 @@ from replication.engine.building import how_copied, pin_of, told_of
 from replication.engine.deletes.manifests import folder_of
 from replication.engine.round import CLAIMED, Round
 from replication.engine.settling import Ended
+from replication.engine.sharing import limits_of
 from replication.models import Link, OpenObject
 from spark_jobs.replicate.control import Controlling, control_name
 from spark_jobs.replicate.job import dealt, outcome_of, row_of
 from spark_jobs.replicate.pins import StaleTarget
-from spark_jobs.replicate.settings import Limits
 
 LEAST, MOST = 5_000, 50_000
 """So many objects are handed out for a slice; twice as many as it copied at the pace of the last round."""
-
-
-def limits_of(link: Link) -> Limits:
-    """What a link may at a time."""
-    return Limits(link.workers, float(link.bytes_per_second or 0), float(link.objects_per_second or 0))
 
 
 def spark_round(link: Link, lease: Lease, standing: Standing) -> SparkRound | None:
@@ -128,4 +123,4 @@ class SparkRound(Round):
         if limits.workers != self.link.workers or limits.most_tasks(self.mover.tasks) < self.mover.tasks:
             self.stop()
             return
-        super()._follow(now)
+        self.mover.pace(limits.bytes_per_second, limits.objects_per_second)

@@ -4,7 +4,7 @@ the link's own, and deletions that wait), `passes`."""
 from replication.models.deletes import Approval, Arrived, ShardManifest, Tombstone
 from replication.models.ledger import OpenCount, OpenObject, Shard, Touched
 from replication.models.passes import Pass, PassRows, PassStretch
-from replication.models.rule import Link, Rule
+from replication.models.rule import Link, Rule, StoreLimit
 
 __all__ = [
     "Approval",
@@ -18,6 +18,7 @@ __all__ = [
     "Rule",
     "Shard",
     "ShardManifest",
+    "StoreLimit",
     "Tombstone",
     "Touched",
 ]

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import models
 
 from core.replicating.eligible import in_time
-from core.replicating.states import Health, Prevails, Versions
+from core.replicating.states import Health, Order, Prevails, Versions
 from core.travelling.describing import Metadata, Terms
 from db.fields import ExactTextField
 from db.labels import Labelled
@@ -64,6 +64,16 @@ class Rule(Pausable, Labelled):
     swept_to = models.BinaryField(null=True, help_text="keys up to this one are compared; null: no sweep goes on")
     swept_at = models.DateTimeField(null=True, help_text="when a sweep came to its end; null: none yet")
     scan_every = models.IntegerField(default=300, help_text="seconds from one look through the whole place to the next")
+    priority = models.IntegerField(
+        default=0, db_default=0, help_text="among links that share a limit of their store: lower ones come first"
+    )
+    order = models.CharField(
+        max_length=16,
+        choices=[(one.value, one.value) for one in Order],
+        default=Order.OLDEST_FIRST.value,
+        db_default=Order.OLDEST_FIRST.value,
+        help_text="which open objects have their turn first",
+    )
     markers = models.BooleanField(default=False, db_default=False, help_text="deletions at the source are followed")
     delete_percent = models.IntegerField(
         default=10, db_default=10, help_text="of what a link has: more deletions at once wait for approval"
@@ -214,6 +224,9 @@ class Link(Pausable):
     deleted_objects = models.BigIntegerField(
         default=0, db_default=0, help_text="at the target, since the link was made"
     )
+    share_bytes = models.BigIntegerField(
+        null=True, help_text="a second, of what links to its store may do together; null: nothing is shared"
+    )
     writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
     asks_up_to = models.BigIntegerField(
         default=0,
@@ -234,3 +247,13 @@ class Link(Pausable):
     def audit_name(self) -> str:
         """The subject of events about it."""
         return f"{self.rule.audit_name}/links/{self.number}"
+
+
+class StoreLimit(models.Model):
+    """What all links to the store of a region may write there together."""
+
+    region = models.CharField(max_length=64, unique=True)
+    bytes_per_second = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.bytes_per_second} B/s to {self.region}"

@@ -31,7 +31,8 @@ from web.parsing import require_text
 
 TRAVELLING = ("tags", "metadata", "storage_class", "sweep_heads_per_second")
 DELETING = ("markers", "delete_percent", "delete_most")
-SETTINGS = ("existing", "new", "scan_every", "labels", *TRAVELLING, *DELETING)
+TURNS = ("priority", "order")
+SETTINGS = ("existing", "new", "scan_every", "labels", *TRAVELLING, *DELETING, *TURNS)
 """What may be changed of a rule, by its columns, which are the API's names."""
 CREATE, READ, UPDATE, DELETE, OPERATE = (
     f"fs:{verb}ReplicationRule" for verb in ("Create", "Read", "Update", "Delete", "Operate")
@@ -104,6 +105,7 @@ def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
     wishes.check_scan_every(wish.scan_every)
     wishes.check_travelling({name: getattr(wish, name) for name in TRAVELLING})
     wishes.check_together(wish.terms, wish.sweep_heads_per_second, all_versions=wish.all_versions)
+    wishes.check_turns({name: getattr(wish, name) for name in TURNS})
     wishes.check_deletes(wish.delete_percent, wish.delete_most)
     wishes.check_followed(wish.versions, wish.markers)
     labels.check(wish.labels)
@@ -161,7 +163,7 @@ def _store(wish: RuleWish, exact: Sequence[bool | None]) -> Rule:
         scan_every=wish.scan_every,
         labels=dict(wish.labels),
         **{name: getattr(wish, name) for name in TRAVELLING} | {"metadata": wish.terms.metadata.value},
-        **{name: getattr(wish, name) for name in DELETING},
+        **{name: getattr(wish, name) for name in (*DELETING, *TURNS)},
         created_at=now,
         changed_at=now,
     )
@@ -186,6 +188,7 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
     if "scan_every" in changes:
         wishes.check_scan_every(changes["scan_every"])
     wishes.check_travelling(changes)
+    wishes.check_turns(changes)
     with transaction.atomic():
         wider = changes.get("existing") or changes.get("new") or "tags" in changes
         if wider or "markers" in changes:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Subquery
 
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State
@@ -19,7 +19,7 @@ from core.replicating.states import ApprovalState, OpenStatus
 from core.text.phrases import Phrase
 from core.travelling.words import travel_words
 from jobs.models import Duty
-from replication.models import Approval, Link, OpenCount, Rule, Touched
+from replication.models import Approval, Link, OpenCount, Rule, StoreLimit, Touched
 from replication.transitions.duties import LINK, SCAN
 
 NEEDS_SOMEBODY = frozenset({State.BLOCKED, State.FROZEN, State.FAILED})
@@ -53,6 +53,12 @@ class LinkReading:
     told: Told
     reasons: Sequence[ReasonCount]
     as_of: datetime
+
+    @property
+    def store_bytes(self) -> int | None:
+        """What all links to its store may do together, in bytes a second; None: as fast as it goes."""
+        limit: int | None = self.link.store_bytes  # type: ignore[attr-defined]
+        return limit
 
     @property
     def pending(self) -> int:
@@ -185,7 +191,9 @@ def rule_reading(rule: Rule, now: datetime) -> RuleReading:
 def rule_readings(rules: Sequence[Rule], now: datetime) -> list[RuleReading]:
     """All of them in five queries, in their order."""
     links: dict[int, list[Link]] = defaultdict(list)
-    for link in Link.objects.filter(rule__in=rules).order_by("rule", "number"):
+    of_store = StoreLimit.objects.filter(region=OuterRef("region")).values("bytes_per_second")
+    rows_of_links = Link.objects.filter(rule__in=rules).annotate(store_bytes=Subquery(of_store))
+    for link in rows_of_links.order_by("rule", "number"):
         links[link.rule_id].append(link)
     counts: dict[int, list[ReasonCount]] = defaultdict(list)
     rows = OpenCount.objects.filter(link__rule__in=rules, number__gt=0).order_by("link", "status", "code")

@@ -11,14 +11,14 @@ from core import labels
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.rpo import in_words
 from core.replicating.deletes import DELETE_MOST, DELETE_PERCENT, MOST_MOST
-from core.replicating.states import Prevails, Versions
-from core.replicating.wishes import MOST_SWEEP_HEADS, MOST_TARGETS, SCAN_EVERY, RuleWish, TargetWish
+from core.replicating.states import Order, Prevails, Versions
+from core.replicating.wishes import LAST_PRIORITY, MOST_SWEEP_HEADS, MOST_TARGETS, SCAN_EVERY, RuleWish, TargetWish
 from core.travelling.describing import Metadata, check_tags
 from deployment import config
 from deployment.wiring import region_settings
-from replication.api.serializers import LONGEST_NAME, LONGEST_URI
+from replication.api.bodies import LONGEST_NAME, LONGEST_URI
 from replication.models import Rule
-from replication.services.rules import TRAVELLING
+from replication.services.rules import TRAVELLING, TURNS
 
 INTERVALS = (60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400)
 BOUNDS = {"delete_percent": DELETE_PERCENT, "delete_most": DELETE_MOST}
@@ -28,7 +28,7 @@ ADD = "add"
 LONGEST_LABELS = 4000
 LONGEST_TAGS = 5000
 TRAVELS = ("metadata", "storage_class", "sweep_heads_per_second")
-PLAIN = ("existing", "new", "scan_every", *TRAVELS, "markers", "delete_percent", "delete_most")
+PLAIN = ("existing", "new", "scan_every", "order", "priority", *TRAVELS, "markers", "delete_percent", "delete_most")
 """Settings that a form has as the service takes them."""
 
 
@@ -52,6 +52,23 @@ class SettingsForm(forms.Form):
         label="Compare every",
         coerce=int,
         help_text="How often both places are listed and compared. Keys that the store's events name don't wait.",
+    )
+    order = forms.ChoiceField(
+        label="Copied first",
+        required=False,
+        choices=[
+            (Order.NEW_FIRST.value, "What was noted last"),
+            (Order.OLDEST_FIRST.value, "What waits longest"),
+        ],
+        initial=Order.NEW_FIRST.value,
+        help_text="Of what is still to be copied. What waits longest has one turn in four in any case.",
+    )
+    priority = forms.IntegerField(
+        label="Priority",
+        required=False,
+        min_value=0,
+        max_value=LAST_PRIORITY,
+        help_text="Among rules whose targets share a limit of their store: 0 comes first.",
     )
     metadata = forms.ChoiceField(
         label="What travels",
@@ -139,6 +156,14 @@ class SettingsForm(forms.Form):
         except Invalid as error:
             raise forms.ValidationError(str(error)) from error
 
+    def clean_priority(self) -> int:
+        """Empty: the first."""
+        return self.cleaned_data["priority"] or 0
+
+    def clean_order(self) -> str:
+        """One of two."""
+        return str(self.cleaned_data["order"] or Order.NEW_FIRST.value)
+
     def clean_sweep_heads_per_second(self) -> int:
         """Empty: none."""
         return self.cleaned_data["sweep_heads_per_second"] or 0
@@ -148,7 +173,7 @@ class SettingsForm(forms.Form):
         """What the service takes. Of a form that is valid."""
         changes = {name: self.cleaned_data[name] for name in (*PLAIN, "labels", "tags")}
         changes |= {name: value for name, value in BOUNDS.items() if changes[name] is None}
-        absent = {name for name in TRAVELLING if name not in self.data}
+        absent = {name for name in (*TRAVELLING, *TURNS) if name not in self.data}
         return {name: value for name, value in changes.items() if name not in absent}
 
     def clean_metadata(self) -> str:
@@ -218,6 +243,7 @@ class RuleForm(SettingsForm):
         """The empty form."""
         initial = {"region": config.current().region, "existing": True, "new": True, "scan_every": SCAN_EVERY}
         initial |= {"metadata": Metadata.ALL.value, "sweep_heads_per_second": 0}
+        initial |= {"order": Order.NEW_FIRST.value, "priority": 0}
         initial |= BOUNDS
         others = [region for region in region_settings.names() if region != config.current().region]
         return cls(initial=initial | {"target_0_region": (others or [config.current().region])[0]})
@@ -259,6 +285,8 @@ class RuleForm(SettingsForm):
             storage_class=values["storage_class"],
             sweep_heads_per_second=_number(values["sweep_heads_per_second"], 0),
             markers=bool(self["markers"].value()),
+            priority=_number(values["priority"], 0),
+            order=values["order"] or Order.NEW_FIRST.value,
         )
 
     def _own(self, field: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from core.replicating.states import Order
 from core.replicating.wishes import SCAN_EVERY, RuleWish
 from web.api_snippets import curl
 
@@ -37,6 +38,8 @@ def _travelling(wish: RuleWish) -> list[tuple[str, Any, Any]]:
         ("metadata", wish.metadata or wish.usual_metadata, wish.usual_metadata),
         ("storage_class", wish.storage_class, ""),
         ("sweep_heads_per_second", wish.sweep_heads_per_second, 0),
+        ("priority", wish.priority, 0),
+        ("order", wish.order, Order.NEW_FIRST.value),
     ]
 
 

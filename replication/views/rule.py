@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.access.policies import Right
 from core.access.rule_rights import rule_arn
 from core.errors import Invalid
-from core.replicating.wishes import BOUNDS
+from core.replicating.wishes import BOUNDS, STORE_BYTES
 from core.text.phrases import count
 from db import clock
 from rbac import services as rbac
@@ -97,7 +97,8 @@ def link_limits(request: HttpRequest, rule: str, link: int) -> HttpResponse:
     found = find_visible(request, rule)
 
     def change() -> None:
-        changes = {name: _limit(request.POST.get(name, ""), name) for name in BOUNDS}
+        sent = [*BOUNDS, *([STORE_BYTES] if STORE_BYTES in request.POST else [])]
+        changes = {name: _limit(request.POST.get(name, ""), name) for name in sent}
         links.link_limits(actor=request.user, name=found.name, number=link, changes=changes)
 
     return _carry_out(request, found, change, "Saved: the limits apply within 10 s.")

@@ -20,7 +20,7 @@ from core.replicating.wishes import TargetWish
 from deployment.wiring import region_settings
 from rbac import services as rbac
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
-from replication.api.serializers import LONGEST_URI
+from replication.api.bodies import LONGEST_URI
 from replication.models import Rule
 from replication.preflight.checks import check_target_plan
 from replication.services import targets

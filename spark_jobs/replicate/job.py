@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,6 +61,7 @@ TRIED_COLUMNS = pa.schema(
         ("version", pa.string()),
         ("described", pa.string()),
         ("there", pa.string()),
+        ("source", pa.string()),
         ("uncertain", pa.bool_()),
         ("stale", pa.string()),
         ("other", pa.string()),
@@ -239,4 +240,4 @@ def outcome_of(row: Mapping[str, Any]) -> Outcome:
     return Outcome(Kind(row["outcome"]), Code(row["code"]), **{name: row[name] for name in _TOLD})
 
 
-_TOLD = ("message", "size", "etag", "sent", "pause", "version", "described", "there", "uncertain")
+_TOLD = tuple(one.name for one in fields(Outcome) if one.name not in ("kind", "code"))

@@ -22,10 +22,10 @@ from core.errors import Denied, Full, Invalid, LakeMirrorError, RemoteFailure, T
 from core.mirroring.states import State
 from core.replicating.eligible import is_own
 from core.replicating.passes import PassKind, PassState
-from core.replicating.states import ApprovalState
+from core.replicating.states import ApprovalState, Order
 from db import clock
 from replication.engine import looking, piece, settling
-from replication.models import Approval, Link, Pass, Rule
+from replication.models import Approval, Link, Pass, Rule, StoreLimit
 from replication.status.rules import rule_reading
 from replication.transitions import deletions, freezing, ledger, manifests, passes, shards, touching
 from tests.replication.world import AWAY, FAR, HOME, Store, World
@@ -55,6 +55,8 @@ class Soak:
             store.after = self._after(region)
             store.conditional = self.random.random() < 0.5
         more = {"markers": True, "delete_percent": 100} if markers else {}
+        more |= {"order": self.random.choice(list(Order)).value, "priority": self.random.randint(0, 2)}
+        StoreLimit.objects.create(region=AWAY, bytes_per_second=10**9)
         targets = [(region, f"s3://{bucket}/t") for region, bucket in TARGETS]
         w.rule(*targets, uri="s3://src/p", pinned=False, **TRAVELS, **more)
         for number in (1, 2):
