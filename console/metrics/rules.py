@@ -109,6 +109,7 @@ def _of_copying(readings: list[RuleReading]) -> Iterator[Gauge]:
     objects = Gauge("link_sent_objects_total", "objects copied to the target", kind="counter")
     size = Gauge("link_sent_bytes_total", "bytes copied to the target", kind="counter")
     retries = Gauge("link_retries_total", "attempts to copy an object that failed", kind="counter")
+    lost = Gauge("link_overwritten_objects_total", "objects at the target that newer ones replaced", kind="counter")
     workers = Gauge("link_workers", "objects that may be copied at once")
     limit = Gauge("link_bytes_per_second", "the link's limit; no sample without one")
     for labels, one in _links(readings):
@@ -116,10 +117,11 @@ def _of_copying(readings: list[RuleReading]) -> Iterator[Gauge]:
         objects.add(labels, link.sent_objects)
         size.add(labels, link.sent_bytes)
         retries.add(labels, link.retries)
+        lost.add(labels, link.overwritten_objects)
         workers.add(labels, link.workers)
         if link.bytes_per_second:
             limit.add(labels, link.bytes_per_second)
-    yield from (objects, size, retries, workers, limit)
+    yield from (objects, size, retries, lost, workers, limit)
 
 
 def _of_comparisons(readings: list[RuleReading], now: datetime) -> Gauge:

@@ -47,7 +47,8 @@ class Outcome:
     the digest of its description; `sent`: something was written, or deleted; `pause`: how long a store wants to be left
     alone, in seconds; `version`: which version it is about, where all are copied; `there`: the ETag that the target has
     by now, as far as that is known; `uncertain`: it may be carried out later, for nobody answered; `source`: of rules
-    that lead both ways, the mark of the source's object."""
+    that lead both ways, the mark of the source's object; `replaced`: what somebody had written at the target, and was
+    replaced (both_ways/losers.py)."""
 
     kind: Kind
     code: Code = Code.NONE
@@ -61,6 +62,7 @@ class Outcome:
     there: str = ""
     uncertain: bool = False
     source: str = ""
+    replaced: str = ""
 
 
 LATE = Outcome(Kind.LATE)

@@ -84,10 +84,9 @@ class RuleLinkAnswer(StandingAnswer):
     deletes_waiting = serializers.IntegerField(help_text="deletions that are noted, or due")
     deletes_to_approve = serializers.IntegerField(help_text="those of them that wait for somebody")
     deleted_objects = serializers.IntegerField(help_text="at the target, since the link was created")
-    foreign_objects = serializers.IntegerField(
-        allow_null=True, help_text="at the target alone, not copied by the link, and left; null: not known"
-    )
+    foreign_objects = serializers.IntegerField(allow_null=True, help_text="there alone, left; null: not known")
     foreign_keys = serializers.ListField(child=serializers.CharField(), help_text="the first 20 of them")
+    overwritten_objects = serializers.IntegerField(help_text="that somebody wrote there, by newer ones")
     failed_by_code = ReasonCountAnswer(many=True)
     sent_objects = serializers.IntegerField(help_text="copied since the link was created")
     sent_bytes = serializers.IntegerField()
@@ -244,6 +243,7 @@ def link_json(reading: LinkReading) -> dict[str, Any]:
         "deleted_objects": link.deleted_objects,
         "foreign_objects": link.foreign_objects,
         "foreign_keys": link.foreign_keys,
+        "overwritten_objects": link.overwritten_objects,
         "failed_by_code": [reason_json(count) for count in reading.refused],
         "sent_objects": link.sent_objects,
         "sent_bytes": link.sent_bytes,

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from replication.api import approvals, costs, links, objects, passes, rules, targets
+from replication.api import approvals, costs, links, objects, overwritten, passes, rules, targets
 
 _APPROVAL = "rules/<str:rule>/approvals/<int:approval>"
 _LINK = "rules/<str:rule>/links/<int:number>"
@@ -32,6 +32,7 @@ urlpatterns = [
     path(f"{_LINK}/limits", links.LinkLimited.as_view(), name="api-link-limits"),
     path(f"{_LINK}/retry", links.LinkRetry.as_view(), name="api-link-retry"),
     path(f"{_LINK}/open", links.LinkOpen.as_view(), name="api-link-open"),
+    path(f"{_LINK}/overwritten", overwritten.LinkOverwritten.as_view(), name="api-link-overwritten"),
     path(f"{_LINK}/resync", passes.LinkResync.as_view(), name="api-link-resync"),
     path("rules/<str:rule>/dry-run", passes.RuleDryRun.as_view(), name="api-rule-dry-run"),
     path("rules/<str:rule>/estimate", costs.RuleEstimate.as_view(), name="api-rule-estimate"),

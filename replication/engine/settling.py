@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import F, Q
 
 from core.replicating import retries
+from core.replicating.both_ways.losers import loser_of
 from core.replicating.deletes import UNANSWERED_SECONDS
 from core.replicating.health import Standing, Tally, after
 from core.replicating.outcomes import Kind, Outcome
@@ -18,7 +19,8 @@ from db import clock
 from jobs.lease import Lease
 from replication.engine.deletes.ends import follows, target_of
 from replication.models import Link, OpenObject, Rule
-from replication.transitions import duties, ledger, manifests, shards, tombstones
+from replication.transitions import duties, ledger, losers, manifests, shards, tombstones
+from replication.transitions.losers import Lost
 from replication.transitions.pass_counts import how_of
 
 DETAIL_LENGTH = 1000
@@ -82,6 +84,7 @@ def settle(link_id: int, lease: Lease, ended: Sequence[Ended], standing: Standin
         ledger.settle(link, [_tried(one, standing, now) for one in ended if one.outcome.kind is not Kind.LATE])
         _count(link, ended, standing, now)
         _note_own(link, ended)
+        _note_lost(link, ended, now)
         note_standing(link, before, standing, now)
     return standing
 
@@ -131,6 +134,13 @@ def _note_own(link: Link, ended: Sequence[Ended]) -> None:
         tombstones.is_there(target_of(link), [key for key, *_ in came])
     gone = [bytes(one.row.key) for one in ended if one.deletes and one.outcome.kind is Kind.DONE]
     manifests.disown(link.pk, gone)
+
+
+def _note_lost(link: Link, ended: Sequence[Ended], now: datetime) -> None:
+    """What somebody had written at the target, and a newer object has replaced."""
+    told = [(bytes(one.row.key), loser_of(one.outcome.replaced)) for one in ended]
+    if lost := [Lost(key, loser) for key, loser in told if loser is not None]:
+        losers.note(link, lost, now)
 
 
 def _tried(one: Ended, standing: Standing, now: datetime) -> ledger.Tried:

@@ -75,6 +75,26 @@ class Tombstone(models.Model):
         ordering = ["place", "key"]
 
 
+class Overwritten(models.Model):
+    """An object that somebody wrote at a link's target, in a bucket without versions, and a newer one has replaced."""
+
+    link = models.ForeignKey(Link, models.CASCADE, related_name="overwritten", db_index=False)
+    key = models.BinaryField()
+    overwritten_at = models.DateTimeField()
+    written_at = models.DateTimeField(help_text="as its store told")
+    size = models.BigIntegerField()
+    etag = ExactTextField(blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["link", "id"], name="replication_overwritten_of")]
+        ordering = ["-pk"]
+
+    @property
+    def name(self) -> str:
+        """The key as text."""
+        return bytes(self.key).decode("utf-8", "backslashreplace")
+
+
 class Approval(models.Model):
     """Deletions of a link, more at once than its rule does by itself: none of them is done before somebody approves."""
 

@@ -227,6 +227,9 @@ class Link(Pausable):
     share_bytes = models.BigIntegerField(
         null=True, help_text="a second, of what links to its store may do together; null: nothing is shared"
     )
+    overwritten_objects = models.BigIntegerField(
+        default=0, db_default=0, help_text="that somebody had written at the target, since the link was made"
+    )
     writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
     asks_up_to = models.BigIntegerField(
         default=0,
@@ -247,6 +250,11 @@ class Link(Pausable):
     def audit_name(self) -> str:
         """The subject of events about it."""
         return f"{self.rule.audit_name}/links/{self.number}"
+
+    @property
+    def last_overwritten(self) -> models.QuerySet[models.Model]:
+        """The newest of what somebody had written at the target, and a newer object has replaced."""
+        return self.overwritten.all()[:10]
 
 
 class StoreLimit(models.Model):

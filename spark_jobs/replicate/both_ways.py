@@ -18,6 +18,7 @@ from adapters.s3.store import split_uri
 from core.bringing import Side, Unbrought, parts_of
 from core.errors import Conflict, Invalid
 from core.replicating import stamps
+from core.replicating.both_ways.losers import Loser
 from core.replicating.both_ways.tombstones import Have, mark_of
 from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.outcomes import Judged, Kind, Outcome
@@ -115,7 +116,14 @@ class CopyingBothWays(Copying):
         if there is None and self._bars is not None and self._bars.is_barred(key, have(own, seen)):
             self._pinned()  # of another bucket than the one that was pinned nothing is known
             return Outcome(Kind.DONE, size=seen.info.size, etag=seen.info.etag)
-        return replace(self._written(key, own, seen, there), source=self._mark(seen))
+        done = self._written(key, own, seen, there)
+        lost = self._loser(key, there) if done.sent and there is not None and not _keeps_versions(there) else ""
+        return replace(done, source=self._mark(seen), replaced=lost)
+
+    def _loser(self, key: str, there: Head) -> str:
+        """What somebody wrote at the target, and was replaced; "" for a copy of ours: that is elsewhere, too."""
+        stamp = self._origins.at_target(self._target.uri(key), there)
+        return Loser(stamp.at, there.info.size, there.info.etag).told() if stamp.is_own else ""
 
     def _written(self, key: str, own: Stamp, seen: Head, there: Head | None) -> Outcome:
         uri = self._target.uri(key)
@@ -158,6 +166,11 @@ class CopyingBothWays(Copying):
         if _etag(found) == _etag(there):
             return None
         return Outcome(Kind.CHANGED, Code.SOURCE_CHANGED, "another object came to the target meanwhile")
+
+
+def _keeps_versions(there: Head) -> bool:
+    """Whether what was there is still to be had: its bucket keeps versions."""
+    return there.told.get("x-amz-version-id", "") not in ("", "null")
 
 
 def _etag(seen: Head | None) -> str | None:

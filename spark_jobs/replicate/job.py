@@ -63,6 +63,7 @@ TRIED_COLUMNS = pa.schema(
         ("there", pa.string()),
         ("source", pa.string()),
         ("uncertain", pa.bool_()),
+        ("replaced", pa.string()),
         ("stale", pa.string()),
         ("other", pa.string()),
         ("again", pa.bool_()),

@@ -162,7 +162,7 @@ rules.approve: POST api-rule-approve, POST api-rule-reject, POST api-link-confir
 rules.see rules.approve: POST rule_approve, POST rule_reject, POST link_confirm_source
 rules.operate: POST api-link-confirm-target
 rules.see rules.operate: POST link_confirm_target
-rules.see: GET api-rule, GET api-link-open, GET api-rule-objects, GET rule, GET rule_open
+rules.see: GET api-rule, GET api-link-open, GET api-link-overwritten, GET api-rule-objects, GET rule, GET rule_open
 rules.change: PATCH api-rule, DELETE api-link
 rules.change rules.targets: POST api-links, POST api-link-preflight
 rules.see rules.change: GET rule_edit, POST rule_edit, GET target_new, GET target_remove, POST target_remove
