@@ -55,8 +55,8 @@ class OpenQuerySet(models.QuerySet):
         return self.filter(kind=OpenKind.COPY.value)
 
     def deletes(self) -> OpenQuerySet:
-        """Objects that are to be deleted at the target, if somebody lets that through."""
-        return self.filter(kind=OpenKind.DELETE.value)
+        """What is to be deleted or hidden at the target, if somebody lets that through."""
+        return self.exclude(kind=OpenKind.COPY.value)
 
 
 class CountQuerySet(models.QuerySet):

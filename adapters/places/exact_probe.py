@@ -15,6 +15,7 @@ from adapters.s3.write_probe import CONTENT, NAME
 from adapters.s3.writes import Writer
 from core.errors import Denied, Invalid, LakeMirrorError, NotFound
 from core.exporting.deadline import Deadline, Late
+from core.installations.preflight import NotAsked
 
 _TIME = "2001-02-03T04:05:06.789Z"
 _HTTP_TIME = "Sat, 03 Feb 2001 04:05:06 GMT"
@@ -44,6 +45,21 @@ def probe_exact(store: FastObjectStore, place: str, *, seconds: float) -> Exactn
     exact = given == version and _has(store, uri, version)
     left = "" if _removed(writer, uri, given) else uri
     return Exactness(exact, "" if exact else "it gives versions ids of its own", left)
+
+
+def probe_purge(store: FastObjectStore, place: str, *, seconds: float) -> LakeMirrorError | None:
+    """Writes an object of our own and deletes its version for good; gives what kept it from that. Begins nothing after
+    so many seconds."""
+    uri = f"{place.rstrip('/')}/{NAME}{secrets.token_hex(8)}"
+    writer = Writer(store, Deadline(time.time() + seconds), tries=1)
+    try:
+        version = writer.write("PUT", uri, body=CONTENT).headers.get("x-amz-version-id", "")
+        writer.write("DELETE", uri, query={"versionId": version} if version else {})
+    except Late:
+        return NotAsked("not enough time was left")
+    except LakeMirrorError as error:
+        return error
+    return None
 
 
 def _has(store: FastObjectStore, uri: str, version: str) -> bool:

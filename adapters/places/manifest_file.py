@@ -1,5 +1,6 @@
 """The file that lists what a link has at its target, of a stretch of keys: Parquet of `key`, `size` and `etag`, sorted
-by key as stores list them. Those of rules that lead both ways also have `source`, which names what each is a copy of.
+by key as stores list them. Those of rules that lead both ways also have `source`, which names what each is a copy of;
+those of rules that copy all versions have a row for each, with its `version` and `of` which one it is a copy.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from core.replicating.deletes import Own
 
 SCHEMA = pa.schema([("key", pa.string()), ("size", pa.int64()), ("etag", pa.string())])
 MARKED = SCHEMA.append(pa.field("source", pa.string()))
+OF_VERSIONS = SCHEMA.append(pa.field("version", pa.string())).append(pa.field("of", pa.string()))
+SCHEMAS = (SCHEMA, MARKED, OF_VERSIONS)
 AT_ONCE = 1000
 
 
 def packed(own: Sequence[Own]) -> bytes:
     """The file of these, which are in order."""
-    schema = MARKED if any(one.source for one in own) else SCHEMA
-    columns = [[one[at] for one in own] for at in range(len(schema))]
-    table = pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema)
+    marked = MARKED if any(one.source for one in own) else SCHEMA
+    schema = OF_VERSIONS if any(one.version for one in own) else marked
+    columns = [pa.array([getattr(one, field.name) for one in own], field.type) for field in schema]
+    table = pa.table(columns, schema)
     held = io.BytesIO()
     pq.write_table(table, held, compression="zstd")
     return held.getvalue()
@@ -45,7 +49,7 @@ class ManifestFile:
     @staticmethod
     def _read(table: pa.Table) -> Iterator[list[Own]]:
         for batch in table.to_batches(max_chunksize=AT_ONCE):
-            yield [Own(*row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+            yield [Own(**row) for row in batch.to_pylist()]
 
     def until(self, key: str | None) -> list[Own]:
         """All that are left up to a key, with it; None: to the end."""
@@ -80,6 +84,6 @@ def _table(data: bytes) -> pa.Table:
         table = pq.read_table(io.BytesIO(data))
     except (pa.ArrowException, OSError) as error:
         raise RemoteFailure("a manifest in the state place can't be read") from error
-    if not (table.schema.equals(SCHEMA) or table.schema.equals(MARKED)):
+    if not any(table.schema.equals(schema) for schema in SCHEMAS):
         raise RemoteFailure("a manifest in the state place has other columns than it should")
     return table

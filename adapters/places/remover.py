@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from adapters.places.reader import PlaceReader
+from adapters.places.version_writes import at_version
 from adapters.s3.remover import Remover
-from adapters.s3.store import split_uri
+from adapters.s3.store import NO_HEADERS, split_uri
 from core.errors import Invalid, NotFound
 from core.sweeping import Standing
 
@@ -16,9 +19,12 @@ class PlaceRemover:
         self._place, self._remover = place, Remover(place.store)
         self._conditional = True
 
-    def standing(self, key: str) -> Standing | None:
-        """How an object stands now; None: a definite 404."""
-        return self._remover.standing(self._place.uri(key))
+    def standing(self, key: str, version: str = "") -> Standing | None:
+        """How an object, or a version of it, stands now; None: a definite 404."""
+        uri = self._place.uri(key)
+        if not version:
+            return self._remover.standing(uri)
+        return Remover(at_version(self._place.store, uri, version)).standing(uri)
 
     def delete(self, key: str, etag: str) -> None:
         """Delete what has this ETag: asked for once, without a version, so that a bucket with versions gets a marker.
@@ -31,9 +37,13 @@ class PlaceRemover:
                 self._conditional = False  # as a store answers that knows no such condition
         self._send(key, {})
 
-    def _send(self, key: str, headers: dict[str, str]) -> None:
+    def purge(self, key: str, version: str) -> None:
+        """Delete a version, or a delete marker, for good: asked for once."""
+        self._send(key, {}, {"versionId": version})
+
+    def _send(self, key: str, headers: dict[str, str], query: Mapping[str, str] = NO_HEADERS) -> None:
         uri, store = self._place.uri(key), self._place.store
         try:
-            store.send("DELETE", store.url(*split_uri(uri)), f"delete {uri}", headers)
+            store.send("DELETE", store.url(*split_uri(uri), query), f"delete {uri}", headers)
         except NotFound:
             return

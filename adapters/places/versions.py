@@ -55,6 +55,17 @@ class VersionedPlace(PlaceReader):
                 return found[::-1]
             position = page.position
 
+    def etag_of(self, key: str, version: str) -> str | None:
+        """The ETag of a version, as the store answers when it is asked for it; None: there is no such version. Raises
+        Invalid for a delete marker, where the store tells."""
+        uri = self.uri(key)
+        url = self.store.url(*split_uri(uri), {"versionId": version})
+        try:
+            answer = self.store.asked("HEAD", url, f"head version {version} of {uri}")
+        except NotFound:
+            return None
+        return str(answer.headers.get("etag", "")).strip('"')
+
     def copy_of(self, key: str, version: str) -> str:
         """Of which version of a source a version is a copy; "" for none, or where there is no such version."""
         uri = self.uri(key)

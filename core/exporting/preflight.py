@@ -24,6 +24,7 @@ _WORDS = {
     "s3:PutObject": ("write below", "Wrote an object to"),
     "s3:GetObject": ("read below", "Read an object back from"),
     "s3:DeleteObject": ("delete below", "Deleted an object from"),
+    "s3:DeleteObjectVersion": ("delete versions below", "Deleted a version of an object from"),
     "s3:AbortMultipartUpload": ("start multipart uploads below", "Started and cancelled a multipart upload at"),
 }
 

@@ -79,7 +79,8 @@ class Need:
     """A repository that we work with. `namespace`: its s3:// address, "" where it is not known; `place`: where it is
     exported to, or that a rule copies, "" for none in this store. `managed`: its objects are brought by us;
     `follows_gc`: and deleted where the source's garbage collection took them; `versions`: the rule copies all of
-    them; `travels`: tags and locks, too, or it chooses by tags."""
+    them; `purges`: and deletes those that the source has no more; `travels`: tags and locks, too, or it chooses by
+    tags."""
 
     side: Side
     repository: str
@@ -89,6 +90,7 @@ class Need:
     managed: bool = False
     follows_gc: bool = False
     versions: bool = False
+    purges: bool = False
     travels: bool = False
 
 
@@ -204,7 +206,10 @@ def _of_copies(need: Need) -> Iterator[Grant]:
     yield (*_LIST_COPIED, "s3:ListBucketMultipartUploads"), [_bucket(need.place)]
     yield (*_READ_COPIED, *_WRITE_COPIED), [_below(need.place)]
     if need.versions:
-        yield ("s3:DeleteObject", "s3:DeleteObjectVersion", "s3:ReplicateObject"), [_below(need.place)]
+        yield ("s3:DeleteObject", "s3:ReplicateObject"), [_below(need.place)]
+        yield ["s3:DeleteObjectVersion"], [_below(need.place, "" if need.purges else PROBES)]
+    if need.purges:
+        yield ("s3:GetObjectRetention", "s3:GetObjectLegalHold"), [_below(need.place)]
     yield ["s3:DeleteObject"], [_below(need.place, UPLOAD_MARKS), _below(need.place, PROBES)]
 
 

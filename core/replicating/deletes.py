@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from core.replicating.eligible import is_own
+from core.replicating.versions import Chain, Version, name_of, pairs
 
 DELETE_PERCENT = 10
 DELETE_MOST = 10_000
@@ -27,14 +28,21 @@ FIRST_FOREIGN = 20
 NO_MARKS: Mapping[str, str] = MappingProxyType({})
 
 
+MARKER = "marker"
+"""What stands for the ETag of a delete marker, which has none."""
+
+
 class Own(NamedTuple):
     """An object at a target that is the link's own, as it is there. `source`: of rules that lead both ways, the mark of
-    what it is a copy of (both_ways/tombstones.py); "": nobody knows."""
+    what it is a copy of (both_ways/tombstones.py); "": nobody knows. Where all versions are copied, one `version` of
+    it, or a delete marker, and `of` which version of the source it is a copy (`versions.name_of`)."""
 
     key: str
     size: int
     etag: str
     source: str = ""
+    version: str = ""
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,28 @@ def merge(
             if foreign <= FIRST_FOREIGN:
                 strangers.append(key)
     return Merged(merged.own, merged.gone, foreign, strangers)
+
+
+def merge_versions(
+    key: str, source: Chain, there: Chain, known: Mapping[str, Own], *, exact: bool, but: Collection[str] = ()
+) -> tuple[list[Own], list[Own]]:
+    """What of a key's versions at a target is the link's own, and which of these are copies of what the source has no
+    more. `known`: the link's own by their ids there, each of one version of the source, whatever else has the same
+    content; what is there beside them is its own where it is as the source's other versions are (`versions.pairs`)."""
+    own = {one.id: known[one.id] for one in there if one.id in known and known[one.id].etag == _etag(one)}
+    covered = {one.of for one in own.values()}
+    rest = {version.id: version for version in source if name_of(version) not in covered}
+    others = [one for one in there if one.id not in own]
+    for version, found in pairs(key, list(rest.values()), others, exact=exact, but=but).items() if rest else ():
+        if found is not None:
+            own[found.id] = Own(key, found.size, _etag(found), version=found.id, of=name_of(rest[version]))
+    listed = [own[one.id] for one in there if one.id in own]
+    names = {name_of(version) for version in source}
+    return listed, [one for one in listed if one.of not in names]
+
+
+def _etag(version: Version) -> str:
+    return MARKER if version.marker else version.etag
 
 
 def needs_approval(number: int, of: int, percent: int, most: int, lately: int = 0) -> bool:

@@ -22,6 +22,7 @@ from core.errors import (
     Unversioned,
 )
 from core.replicating.states import Code
+from core.replicating.versions import Version
 
 
 class Kind(StrEnum):
@@ -42,13 +43,21 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A version that was written: as the target has it, and what names the source's (`versions.name_of`)."""
+
+    there: Version
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a try. `size` and `etag`: of the source's object, as it was copied or found equal, and `described`
     the digest of its description; `sent`: something was written, or deleted; `pause`: how long a store wants to be left
     alone, in seconds; `version`: which version it is about, where all are copied; `there`: the ETag that the target has
     by now, as far as that is known; `uncertain`: it may be carried out later, for nobody answered; `source`: of rules
     that lead both ways, the mark of the source's object; `replaced`: what somebody had written at the target, and was
-    replaced (both_ways/losers.py)."""
+    replaced (both_ways/losers.py); `made`: the versions that were written, where all are copied."""
 
     kind: Kind
     code: Code = Code.NONE
@@ -63,6 +72,7 @@ class Outcome:
     uncertain: bool = False
     source: str = ""
     replaced: str = ""
+    made: tuple[Copy, ...] = ()
 
 
 LATE = Outcome(Kind.LATE)

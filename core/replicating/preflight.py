@@ -17,6 +17,7 @@ from core.text.phrases import count
 SOURCE = "source"
 LIST, GET, PUT = "s3:ListBucket", "s3:GetObject", "s3:PutObject"
 DELETE = "s3:DeleteObject"
+PURGE = "s3:DeleteObjectVersion"
 
 
 def target_side(number: int) -> str:
@@ -24,9 +25,9 @@ def target_side(number: int) -> str:
     return f"target-{number}"
 
 
-def deciding(targets: int, *, versions: bool = False, markers: bool = False) -> frozenset[str]:
+def deciding(targets: int, *, versions: bool = False, markers: bool = False, purges: bool = False) -> frozenset[str]:
     """What has to be known, and good, for the first object to arrive at each target; `versions`: with all versions;
-    `markers`: for deletions to be followed there."""
+    `markers`, `purges`: for deletions, or those of versions, to be followed there."""
     kept = ("versioning",) if versions else ()
     own = {"name", SOURCE, f"{SOURCE}-bucket", f"{SOURCE}-right:{LIST}", *(f"{SOURCE}-{name}" for name in kept)}
     for number in range(1, targets + 1):
@@ -34,6 +35,7 @@ def deciding(targets: int, *, versions: bool = False, markers: bool = False) -> 
         what = ("apart", "bucket", "content", f"right:{LIST}", f"right:{PUT}", *kept)
         own |= {side, *(f"{side}-{name}" for name in what)}
         own |= {f"{side}-right:{DELETE}"} if markers else set()
+        own |= {f"{side}-right:{PURGE}"} if purges else set()
     return frozenset(own)
 
 

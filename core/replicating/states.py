@@ -29,10 +29,13 @@ class Order(StrEnum):
 
 class OpenKind(StrEnum):
     """What is to be done about an object that is not at the target as it is at the source. Delete: it is gone at the
-    source, and what the link has copied is still at the target."""
+    source, and what the link has copied is still at the target. Where all versions are copied: hide, a delete marker is
+    to hide what the target shows; purge, a version is gone at the source for good, and its copy still at the target."""
 
     COPY = "copy"
     DELETE = "delete"
+    HIDE = "hide"
+    PURGE = "purge"
 
 
 class Prevails(StrEnum):

@@ -95,6 +95,14 @@ class ChainCursor:
         taken, self.complete = self.complete, []
         return taken
 
+    def look_ahead(self) -> None:
+        """Holds a complete chain, if there is any left; or notes what kept it from being read."""
+        try:
+            while self.more and not self.complete:
+                self.page()
+        except LakeMirrorError as error:
+            self.error = error
+
     def take(self) -> None:
         """Moves the chains up to the key `wanted`, with it, into `found`; or notes what kept it from being read."""
         self.found = {}
@@ -116,10 +124,11 @@ class ChainCursor:
 
 
 def windows(
-    source: Read, targets: Mapping[int, Read], after: str, high: str | None, each: Each = map
+    source: Read, targets: Mapping[int, Read], after: str, high: str | None, each: Each = map, *, tail: bool = False
 ) -> Iterator[ChainWindow]:
     """The keys after one, up to another (None: to the end), about a page of the source at a time. Raises what the
-    source raises; a target that can't be listed is left out from then on."""
+    source raises; a target that can't be listed is left out from then on. `tail`: also what targets have behind the
+    last key of the source."""
     ours, theirs = ChainCursor(source, after), {number: ChainCursor(read, after) for number, read in targets.items()}
     failed: dict[int, LakeMirrorError] = {}
     end, last = False, after
@@ -128,10 +137,36 @@ def windows(
         inside = [item for item in items if high is None or item.key <= high]
         last = inside[-1].key if inside else last
         end = len(inside) < len(items) or not ours.more or (high is not None and last >= high)
+        there = _there(theirs, failed, last, each)
+        to = high if end and high is not None and not tail else last
+        yield ChainWindow(inside, there, to, end and not tail, dict(failed))
+    if tail:
+        yield from _behind(theirs, failed, last, high, each)
+
+
+def _there(
+    theirs: Mapping[int, ChainCursor], failed: dict[int, LakeMirrorError], wanted: str, each: Each
+) -> Mapping[int, Mapping[str, Chain]]:
+    """What each target has up to a key; who could not be read is `failed` from then on."""
+    going = {number: cursor for number, cursor in theirs.items() if number not in failed}
+    for cursor in going.values():
+        cursor.wanted = wanted
+    list(each(ChainCursor.take, going.values()))
+    failed |= {number: cursor.error for number, cursor in going.items() if cursor.error is not None}
+    return {number: cursor.found for number, cursor in going.items() if cursor.error is None}
+
+
+def _behind(
+    theirs: Mapping[int, ChainCursor], failed: dict[int, LakeMirrorError], after: str, high: str | None, each: Each
+) -> Iterator[ChainWindow]:
+    """What targets have between the last key of the source and the end, a page of one of them at a time."""
+    end, last = False, after
+    while not end:
         going = {number: cursor for number, cursor in theirs.items() if number not in failed}
-        for cursor in going.values():
-            cursor.wanted = last
-        list(each(ChainCursor.take, going.values()))
-        failed |= {number: cursor.error for number, cursor in going.items() if cursor.error is not None}
-        there = {number: cursor.found for number, cursor in going.items() if cursor.error is None}
-        yield ChainWindow(inside, there, high if end and high is not None else last, end, dict(failed))
+        list(each(ChainCursor.look_ahead, going.values()))
+        read = [cursor for cursor in going.values() if cursor.error is None]
+        ahead = [cursor.complete[-1].key for cursor in read if cursor.more]
+        held = [item.key for cursor in read for item in cursor.complete]
+        end = not ahead or (high is not None and min(ahead) >= high)
+        last = high if end and high is not None else max([last, *held]) if end else min(ahead)
+        yield ChainWindow([], _there(theirs, failed, last, each), last, end, dict(failed))

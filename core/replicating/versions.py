@@ -111,22 +111,60 @@ def plan(
     but: Collection[str] = (),
     markers: bool = True,
     newest: bool = False,
+    hides: bool = True,
+    shows: bool = True,
 ) -> Plan:
     """What a target has to be given. `but`: ids of versions that can't be copied, or that nobody wants; `markers`:
-    whether markers are copied; `newest`: an exact target may have newer versions of its own, which stay the latest.
-    Who does some of the steps and plans anew goes on where he was."""
+    whether markers are copied; `newest`: an exact target may have newer versions of its own, which stay the latest;
+    `hides`: whether what the target shows may be hidden by the source's last markers; `shows`: whether the source's
+    latest is written once more where something hides it. Who does some of the steps and plans anew goes on where he
+    was."""
     wanted = [version for version in source if version.id not in but and (markers or not version.marker)]
     if not wanted:
         return Plan()
+    made = _planned(key, source, wanted, there, exact=exact, newest=newest, shows=shows)
+    if hides:
+        return made
+    waits = _hiding(wanted, there, newest=newest)
+    return made._replace(steps=[step for step in made.steps if step.version.id not in waits])
+
+
+def is_shown(there: Chain) -> bool:
+    """Whether readers see an object."""
+    return bool(there) and not there[-1].marker
+
+
+def hiding(
+    key: str, source: Chain, there: Chain, *, exact: bool, but: Collection[str] = (), newest: bool = False
+) -> Version | None:
+    """The last marker of those that have to hide at the target what that shows; None: nothing has to be hidden."""
+    wanted = [version for version in source if version.id not in but]
+    waits = _hiding(wanted, there, newest=newest)
+    if not waits:
+        return None
+    made = plan(key, source, there, exact=exact, but=but, newest=newest)
+    return wanted[-1] if any(step.version.id in waits for step in made.steps) else None
+
+
+def _hiding(wanted: Chain, there: Chain, *, newest: bool) -> set[str]:
+    """The markers behind the last version that would hide what the target shows."""
+    if not is_shown(there):
+        return set()
+    at = next((at for at in range(len(wanted), 0, -1) if not wanted[at - 1].marker), 0)
+    return {one.id for one in wanted[at:] if not newest or one.modified > there[-1].modified}
+
+
+def _planned(key: str, source: Chain, wanted: Chain, there: Chain, *, exact: bool, newest: bool, shows: bool) -> Plan:
     latest = wanted[-1] if wanted[-1] == source[-1] else None
     if _keeps_one(key, there):
         older = newest and latest is not None and latest.modified <= there[0].modified
         return Plan() if older else _of_one(wanted, there[0], latest, exact=exact)
     if newest:
         return _merged(wanted, there)
+    again = latest if shows else None
     if exact and all(is_exact_id(version.id) for version in source):
-        return _exact(wanted, there, latest)
-    return Plan([Step(version) for version in _plain(wanted, there, latest)])
+        return _exact(wanted, there, again)
+    return Plan([Step(version) for version in _plain(wanted, there, again)])
 
 
 def pairs(

@@ -55,10 +55,11 @@ class RuleWish:
     """A rule as it is asked for. `existing`: objects older than it; `new`: those that come after it. `overwrite`: its
     targets may hold objects already, and those that differ from the source's may be replaced. `versions`: `latest` or
     `all`, versions and delete markers too. `tags`: all of which an object has to have; `metadata`: a name of Metadata;
-    "": all, unless all versions are copied, of which content travels. `markers`: deletions are followed; more than
-    `delete_percent` of what a link has, or than `delete_most`, at once wait for approval. `conflict`: whose object
-    stays where source and target differ, a name of Prevails. `priority` among links that share a limit of their store:
-    lower ones come first; `order` of what is open, a name of Order."""
+    "": all, unless all versions are copied, of which content travels. `markers`: deletions are followed; `purges`:
+    where all versions are copied, those of single versions; more than `delete_percent` of what a link has, or than
+    `delete_most`, at once wait for approval. `conflict`: whose object stays where source and target differ, a name of
+    Prevails. `priority` among links that share a limit of their store: lower ones come first; `order` of what is open,
+    a name of Order."""
 
     name: str
     region: str
@@ -70,6 +71,7 @@ class RuleWish:
     labels: Mapping[str, str] = field(default_factory=dict)
     overwrite: bool = False
     markers: bool = False
+    purges: bool = False
     delete_percent: int = DELETE_PERCENT
     delete_most: int = DELETE_MOST
     versions: str = Versions.LATEST.value
@@ -145,6 +147,16 @@ def check_deletes(percent: int, most: int) -> None:
     if not 0 <= most <= MOST_MOST:
         hint = "0 has every deletion wait for approval"
         raise Invalid(f"must be from 0 to {MOST_MOST:,}", field="delete_most", hint=hint)
+
+
+def check_purges(versions: str, purges: bool, conflict: str) -> None:
+    """Raises Invalid for deletions of versions that nobody copies, and where rules lead both ways."""
+    if purges and versions != Versions.ALL.value:
+        hint = "Set versions to all; to follow deletions of the latest objects, markers"
+        raise Invalid("only a rule that copies all versions can follow purges", field="purges", hint=hint)
+    if purges and conflict == Prevails.NEWEST:
+        text = "with conflict=newest purges are not followed: nobody can tell them from what has not come yet"
+        raise Invalid(text, field="purges", hint="Leave it out, and delete such versions on each side")
 
 
 def check_followed(versions: str, markers: bool) -> None:

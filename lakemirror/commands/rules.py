@@ -48,9 +48,32 @@ def _changes(given: dict[str, Any]) -> dict[str, Any]:
     return body | {"tags": {}} if any_tags else body
 
 
+def _deletions() -> tuple[Any, ...]:
+    """Which of them are followed, and how many without asking."""
+    return (
+        click.option(
+            "--markers/--no-markers", default=None, help="Delete at the targets what is deleted at the source, or not."
+        ),
+        click.option(
+            "--purges/--no-purges",
+            default=None,
+            help="Of all versions: delete for good what the source has so, or not.",
+        ),
+        click.option(
+            "--delete-percent",
+            type=click.IntRange(0, 100),
+            metavar="N",
+            help="More deletions in 24 hours, of what a target has, wait for approval.",
+        ),
+        click.option(
+            "--delete-most", type=click.IntRange(0), metavar="N", help="More deletions in 24 hours wait for approval."
+        ),
+    )
+
+
 def _settings(command: Command) -> Command:
     """The options that a rule is created and edited by."""
-    options = (
+    options: tuple[Any, ...] = (
         click.option("--existing/--no-existing", default=None, help="Copy objects older than the rule, or leave them."),
         click.option("--new/--no-new", default=None, help="Copy objects that come after the rule, or leave them."),
         click.option(
@@ -72,18 +95,7 @@ def _settings(command: Command) -> Command:
         click.option(
             "--sweep-heads-per-second", type=int, metavar="N", help="Ask so many objects for changed metadata; 0: none."
         ),
-        click.option(
-            "--markers/--no-markers", default=None, help="Delete at the targets what is deleted at the source, or not."
-        ),
-        click.option(
-            "--delete-percent",
-            type=click.IntRange(0, 100),
-            metavar="N",
-            help="More deletions in 24 hours, of what a target has, wait for approval.",
-        ),
-        click.option(
-            "--delete-most", type=click.IntRange(0), metavar="N", help="More deletions in 24 hours wait for approval."
-        ),
+        *_deletions(),
     )
     for option in reversed(options):
         command = option(command)

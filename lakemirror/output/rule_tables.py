@@ -69,6 +69,10 @@ def rule(rule: dict[str, Any]) -> RenderableType:
 
 
 def _deletions(rule: dict[str, Any]) -> str:
+    if rule["versions"] == "all":
+        purges = " and purges" if rule.get("purges") else ""
+        bounds = f"up to {rule['delete_percent']} % and {rule['delete_most']:,} at once"
+        return f"delete markers{purges}, {bounds}"
     if not rule["markers"]:
         return "are not followed"
     return f"are followed, up to {rule['delete_percent']} % and {rule['delete_most']:,} within 24 hours"

@@ -107,6 +107,10 @@ class RuleSettings(Body):
         required=False,
         help_text="delete at the targets what is deleted at the source, and was copied; false unless told",
     )
+    purges = TrueOrFalse(
+        required=False,
+        help_text="with versions all: purge at the targets what the source has purged; false unless told",
+    )
     delete_percent = _most(
         100, "more deletions within 24 hours, in percent of what a link has, wait for approval; 10 unless told"
     )
@@ -154,6 +158,7 @@ class RuleCreation(RuleSettings):
             overwrite=given.get("overwrite", False),
             versions=given.get("versions", Versions.LATEST.value),
             markers=given.get("markers", False),
+            purges=given.get("purges", False),
             delete_percent=given.get("delete_percent", DELETE_PERCENT),
             delete_most=given.get("delete_most", DELETE_MOST),
             conflict=given.get("conflict", Prevails.SOURCE.value),

@@ -23,7 +23,9 @@ class OpenObjectAnswer(serializers.Serializer):
     size = count_or_null()
     etag = serializers.CharField(allow_blank=True)
     version = serializers.CharField(
-        allow_blank=True, help_text="which one the last attempt failed for, where all versions are copied"
+        allow_blank=True,
+        help_text="where all versions are copied: which one the last attempt failed for; of kind hide: the source's "
+        "delete marker that hides what the target shows; of kind purge: the target's version that is to go",
     )
     since = serializers.DateTimeField()
     attempts = serializers.IntegerField()
@@ -41,7 +43,7 @@ def open_json(row: OpenObject) -> dict[str, Any]:
         "status": row.status,
         "size": row.size if row.size >= 0 else None,
         "etag": row.etag,
-        "version": row.version,
+        "version": row.of_version,
         "since": rfc3339(row.since),
         "attempts": row.attempts,
         "code": row.code,

@@ -129,6 +129,7 @@ class RuleAnswer(StandingAnswer):
     priority = serializers.IntegerField()
     order = serializers.ChoiceField([one.value for one in Order])
     markers = serializers.BooleanField()
+    purges = serializers.BooleanField()
     delete_percent = serializers.IntegerField()
     delete_most = serializers.IntegerField()
     scanned_at = serializers.DateTimeField(
@@ -180,6 +181,7 @@ def rule_json(reading: RuleReading) -> dict[str, Any]:
         "priority": rule.priority,
         "order": rule.order,
         "markers": rule.markers,
+        "purges": rule.purges,
         "delete_percent": rule.delete_percent,
         "delete_most": rule.delete_most,
         **_standing_json(rule, reading),

@@ -21,8 +21,8 @@ def origins_of(link: Link) -> Origins:
 
 
 def terms_of(link: Link) -> Terms:
-    """How chains are compared for a link."""
-    return Terms(exact=bool(link.exact), newest=link.rule.both_ways)
+    """How chains are compared for a link, where copies are noted and made."""
+    return how_copied(link).chains
 
 
 def how_copied(link: Link) -> HowCopied:
@@ -39,6 +39,7 @@ def how_copied(link: Link) -> HowCopied:
         sure=rule.markers,
         all_versions=rule.all_versions,
         exact=bool(link.exact),
+        purges=rule.purges,
     )
 
 

@@ -46,11 +46,12 @@ def begin(rule: Rule, lease: Lease, links: Sequence[Link]) -> None:
             return  # a target came or went since this round began: the next one begins at once
         rule.links.update(uncompared=False)
         deletions.begin_look(rule.pk)
-        if rule.markers:
+        if rule.judges:
             deletions.doubt_clocks(rule.pk, now)
         shards.join(rule.pk)
         spread = not _at_once(rule) and shards.are_many(rule.pk)
         values = {"cycle_began_at": now, "cycle_objects": 0, "cycle_bytes": 0, "scan_wanted": False, "spread": spread}
+        values["cycle_shown"] = 0
         Rule.objects.filter(pk=rule.pk).update(**values)
         rule.refresh_from_db()  # what somebody has changed since is what it looks for
         if spread:
@@ -73,11 +74,12 @@ def end(rule: Rule, lease: Lease) -> bool:
         links = compared(rule.pk)
         links.update(overflowed=False)
         # Where nobody knew what is the link's own, or could note it all, it is not known what is to be deleted.
-        known = links.filter(unsure_deletes=False, unnoted_deletes=False) if rule.markers else links
+        known = links.filter(unsure_deletes=False, unnoted_deletes=False) if rule.judges else links
         known.update(compared_at=now)
-        manifests.tell_foreign(rule.pk, list(known.values_list("pk", flat=True)) if rule.markers else ())
-        if rule.markers and rule.full_objects and not sums["objects"]:
-            freezing.freeze(rule.pk, Code.SOURCE_EMPTY, freezing.EMPTY, now)
+        manifests.tell_foreign(rule.pk, list(known.values_list("pk", flat=True)) if rule.knows_own else ())
+        emptied = rule.full_objects and not sums["objects"]
+        if rule.judges and (emptied or (rule.full_shown and not rule.cycle_shown)):
+            freezing.freeze(rule.pk, Code.SOURCE_EMPTY, freezing.EMPTY if emptied else freezing.HIDDEN, now)
         duties.wake_links(deletions.end_look(rule, now))
         if rule.markers and rule.both_ways:
             tombstones.purge(now)
@@ -88,6 +90,7 @@ def end(rule: Rule, lease: Lease) -> bool:
             full_ended_at=now,
             full_objects=sums["objects"] or 0,
             full_bytes=sums["bytes"] or 0,
+            full_shown=F("cycle_shown"),
         )
         if shards.are_many(rule.pk):
             shards.rest(rule.pk, rule.cycle_began_at + timedelta(seconds=rule.scan_every * shards.PARTS))

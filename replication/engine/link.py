@@ -14,7 +14,7 @@ from core.errors import LakeMirrorError
 from core.replicating.health import Standing, after, answered
 from core.replicating.outcomes import Kind, Outcome, of_error
 from core.replicating.retries import PROBE_BLOCKED, ROUND_SECONDS
-from core.replicating.states import Code, Health, OpenStatus
+from core.replicating.states import Code, Health, OpenStatus, Versions
 from core.text.phrases import count
 from db import clock
 from deployment import config
@@ -28,6 +28,7 @@ from replication.engine.deletes import pinning
 from replication.engine.deletes.bars import Bars, bars_of
 from replication.engine.deletes.deleting import Deleting
 from replication.engine.deletes.ends import follows
+from replication.engine.deletes.version_deleting import VersionDeleting
 from replication.engine.round import Round, Sent, seconds_of_writes
 from replication.engine.sharing import limits_of
 from replication.engine.spark_round import SparkRound, spark_round
@@ -157,12 +158,17 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
     pin, bars = pin_of(link, target), bars_of(link)
     describes = replication_jobs.describer_of
     places = Between(source, target, mover, pin, signs(), lambda: made.over, clock.now, describes, bars)
-    copying = places.copying(how_copied(link))
-    deleting = None
+    how = how_copied(link)
+    versions = places.versions(how) if rule.all_versions else None
+    copying = places.copying(how, versions)
+    deleting: Any = None
     if pinning.may_delete(link, lease, source):
         allows = None if bars is None else partial(_is_what_was_deleted, bars, origins_of(link), target)
         remover = replication_jobs.remover_of(target)
-        deleting = Deleting(source, remover, lambda: made.over, pin.check, allows)
+        if versions is not None:
+            deleting = VersionDeleting(versions, remover, pin)
+        else:
+            deleting = Deleting(source, remover, lambda: made.over, pin.check, allows)
     made = Round(link, lease, mover, copying, standing, deleting, pin, bars)
     if standing.state is Health.BLOCKED:
         # By turns: what is refused may be the oldest objects alone.
@@ -221,7 +227,8 @@ def _keep_pace(link: Link, sent: Sent, seconds: float) -> None:
 def _look_at_what_overflowed(link: Link) -> None:
     """Once half of the rows are gone there is room for what was only marked as lacking. Until a look through all, or in
     a large place through all that is marked, could note all of it, the link lacks more than its rows tell."""
-    lacks = Link.objects.filter(Q(overflowed=True) | Q(unnoted_deletes=True, rule__markers=True), pk=link.pk)
+    deletions = Q(unnoted_deletes=True) & (Q(rule__markers=True) | Q(rule__versions=Versions.ALL.value))
+    lacks = Link.objects.filter(Q(overflowed=True) | deletions, pk=link.pk)
     overflowed = lacks.values_list("overflowed", flat=True).first()
     if overflowed is None:
         return

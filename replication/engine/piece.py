@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 
 from django.db.models import Exists, F, OuterRef
 
@@ -18,6 +19,7 @@ from db import clock
 from jobs.lease import Lease
 from replication.engine import looking
 from replication.engine.deletes.following import Following
+from replication.engine.deletes.version_following import VersionFollowing
 from replication.models import Link, OpenObject, Rule, Shard
 from replication.transitions import duties, ledger, shards
 from replication.transitions.ledger import Lack
@@ -49,7 +51,8 @@ class Piece:
     _unmarked: int = 0
 
     def __post_init__(self) -> None:
-        self._following = Following(self.rule, self.lease, self.looker)
+        kind = VersionFollowing if self.rule.all_versions else Following
+        self._following: Any = kind(self.rule, self.lease, self.looker)
 
     @property
     def over(self) -> bool:

@@ -33,6 +33,7 @@ from replication.transitions import ledger
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.progress import LARGE, lane_of
 from spark_jobs.replicate.building import Copies
+from spark_jobs.replicate.chains import SHOWN
 from spark_jobs.replicate.copying import Wanted
 from spark_jobs.replicate.pins import Pin
 
@@ -157,7 +158,7 @@ class Round:
 
     def _wanted(self, row: OpenObject) -> Wanted:
         untried = row.absent and row.pk > self._asks_up_to and not row.attempts and not row.code
-        return Wanted(row.name, row.size, row.etag, untried, row.attempts, row.again)
+        return Wanted(row.name, row.size, row.etag, untried, row.attempts, row.again, **_of_versions(row))
 
     def _start(self, lanes: Lanes, row: OpenObject) -> None:
         wanted = self._wanted(row)
@@ -216,7 +217,7 @@ class Round:
         if now is None or now.removing or now.paused or now.rule.paused or now.rule.deleting:
             self.stop()
             return
-        if self.deleting is not None and (now.frozen_since or not now.rule.markers):
+        if self.deleting is not None and (now.frozen_since or not now.rule.judges):
             self.stop()
             return
         self._follow(now)
@@ -257,6 +258,15 @@ class Round:
     def _note_writes(self, until: datetime) -> bool:
         self._writes_until = until
         return bool(Link.objects.filter(pk=self.link.pk).update(writes_until=until))
+
+
+def _of_versions(row: OpenObject) -> dict[str, Any]:
+    """What a row says where all versions are copied."""
+    if row.kind == OpenKind.HIDE:
+        return {"hides": row.doomed}
+    if row.kind == OpenKind.PURGE:
+        return {"purges": row.doomed, "of": row.of}
+    return {"shows": row.described == SHOWN}
 
 
 def seconds_of_writes(link: Link) -> float:

@@ -43,7 +43,7 @@ def _look(rule: Rule, lease: Lease) -> DutyOutcome:
         looker = looker_of(rule, list(rule.links.kept()))
         began = time.monotonic()
         touched.look(rule, looker, lease, lambda: time.monotonic() - began >= SLICE_SECONDS)
-        if rule.markers and rule.cycle_began_at is None:
+        if rule.judges and rule.cycle_began_at is None:
             pinning.note_created(rule.pk, lease, looker.source)
         cycles.begin(rule, lease, looker.links)
         piece = piece_of(rule, lease, looker, began + SLICE_SECONDS)
@@ -51,7 +51,7 @@ def _look(rule: Rule, lease: Lease) -> DutyOutcome:
         sweeping.sweep(rule, looker, lease)
     except LakeMirrorError as error:
         _note_error(rule, str(error))
-        if rule.markers and isinstance(error, NotFound):
+        if rule.judges and isinstance(error, NotFound):
             with lease.transaction():
                 freezing.freeze(rule.pk, Code.SOURCE_BUCKET_NOT_FOUND, freezing.GONE, clock.now())
         raise

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 
 from core.replicating import retries
 from core.replicating.both_ways.losers import loser_of
-from core.replicating.deletes import UNANSWERED_SECONDS
+from core.replicating.deletes import MARKER, UNANSWERED_SECONDS, Own
 from core.replicating.health import Standing, Tally, after
 from core.replicating.outcomes import Kind, Outcome
 from core.replicating.states import Health, OpenKind, OpenStatus
@@ -35,7 +35,7 @@ class Ended(NamedTuple):
     @property
     def deletes(self) -> bool:
         """Whether something was to be deleted."""
-        return self.row.kind == OpenKind.DELETE
+        return self.row.kind != OpenKind.COPY
 
     @property
     def came(self) -> bool:
@@ -125,8 +125,11 @@ def _count(link: Link, ended: Sequence[Ended], standing: Standing, now: datetime
 
 def _note_own(link: Link, ended: Sequence[Ended]) -> None:
     """What a link that follows deletions has at its target by now, and what it has no more."""
-    rule = Rule.objects.filter(pk=link.rule_id, markers=True).first()
-    if rule is None:
+    rule = Rule.objects.filter(pk=link.rule_id).first()
+    if rule is None or not rule.knows_own:
+        return
+    if rule.all_versions:
+        _note_own_versions(link, ended)
         return
     came = [(bytes(one.row.key), one.outcome.size, one.outcome.there, one.outcome.source) for one in ended if one.came]
     manifests.note_arrived(link.pk, came)
@@ -143,10 +146,22 @@ def _note_lost(link: Link, ended: Sequence[Ended], now: datetime) -> None:
         losers.note(link, lost, now)
 
 
+def _note_own_versions(link: Link, ended: Sequence[Ended]) -> None:
+    came, gone = list[Own](), list[Own]()
+    for one in ended:
+        key = one.row.name
+        for there, of in ((copy.there, copy.of) for copy in one.outcome.made):
+            came.append(Own(key, there.size, MARKER if there.marker else there.etag, version=there.id, of=of))
+        if one.row.kind == OpenKind.PURGE and one.outcome.kind is Kind.DONE:
+            gone.append(Own(key, 0, "", version=one.row.doomed))
+    manifests.note_arrived_versions(link.pk, came)
+    manifests.note_versions(link.pk, gone)
+
+
 def _tried(one: Ended, standing: Standing, now: datetime) -> ledger.Tried:
     row, outcome = one
     becomes = None if outcome.kind in (Kind.DONE, Kind.GONE) else _becomes(row, outcome, standing, now)
-    if one.deletes and outcome.kind is Kind.GONE:
+    if row.kind == OpenKind.DELETE and outcome.kind is Kind.GONE:
         becomes = _comparing(now)
     late = now + timedelta(seconds=UNANSWERED_SECONDS) if outcome.uncertain else None
     return ledger.Tried(row.pk, row.claimed, outcome.etag, becomes, outcome.described, how_of(outcome), late)
@@ -165,7 +180,7 @@ def _becomes(row: OpenObject, outcome: Outcome, standing: Standing, now: datetim
     told["version"] = outcome.version
     if outcome.uncertain:
         told["not_before"] = now + timedelta(seconds=UNANSWERED_SECONDS)
-    waits = OpenStatus.DELETING if row.kind == OpenKind.DELETE else OpenStatus.PENDING
+    waits = OpenStatus.PENDING if row.kind == OpenKind.COPY else OpenStatus.DELETING
     if _is_links(outcome, standing):
         return {**told, "status": waits.value, "next_try": now}
     if outcome.kind is Kind.CHANGED:

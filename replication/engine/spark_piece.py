@@ -1,7 +1,8 @@
 """A piece of the look through a large place by Spark: stretches that are due are dealt out to tasks, which read and
 judge them side by side; what they saw is written down here, page by page, as the worker does what it reads itself.
 
-Rules that follow deletions are looked through by the worker alone: what is gone is judged by all that both sides list.
+Rules that follow deletions, or copy delete markers with all versions, are looked through by the worker alone: what is
+gone is judged by all that both sides list.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def piece_of(rule: Rule, lease: Lease, looker: Looker, until: float) -> Piece:
 def is_worth_spark(rule: Rule) -> bool:
     """Whether more stretches are due than a place has that is not large."""
     due = Shard.objects.filter(rule=rule.pk, due_at__lte=clock.now()).values_list("pk", flat=True)
-    return not rule.markers and len(due[: shards.PARTS + 1]) > shards.PARTS
+    return not rule.judges and len(due[: shards.PARTS + 1]) > shards.PARTS
 
 
 def choose_who_goes_on(rule: Rule, lease: Lease) -> None:
@@ -123,6 +124,7 @@ def rule_told(rule: Rule) -> RuleTold:
         all_versions=rule.all_versions,
         terms=rule.terms,
         markers=rule.markers,
+        purges=rule.purges,
     )
 
 

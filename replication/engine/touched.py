@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
 from replication.engine import looking
 from replication.models import OpenObject, Rule, Touched
-from replication.transitions import duties
+from replication.transitions import doomed, duties, ledger
+from replication.transitions.doomed import Doomed
+from replication.transitions.ledger import HIDE
 from spark_jobs.replicate.looking import Looker
 
 AT_ONCE = 400
@@ -28,7 +31,17 @@ def look(rule: Rule, looker: Looker, lease: Lease, over: Callable[[], bool]) -> 
         lacks = looker.lacking_of([key.decode() for key in keys], tried=set(tried))
         with lease.transaction():
             duties.wake_links(looking.note(rule, lacks))
+            _note_hidden(looker)
             _forget(rows)
+
+
+def _note_hidden(looker: Looker) -> None:
+    """It waits for the look that judges it, and the link is not up to date until then. Inside of a transaction that
+    holds the links."""
+    for link_id, found in sorted(looker.hidden.items()):
+        link = ledger.hold(link_id)
+        if link is not None and not link.removing:
+            doomed.add(link, [Doomed(HIDE, *one) for one in found], clock.now())
 
 
 def _forget(rows: Sequence[Touched]) -> None:

@@ -33,6 +33,10 @@ class ShardManifest(models.Model):
     foreign_seen = models.BigIntegerField(default=0, help_text="by the look that goes on")
     foreign_keys = models.JSONField(default=list, db_default=[], help_text="the first of them, last time")
     foreign_keys_seen = models.JSONField(default=list, db_default=[], help_text="the first, by the look that goes on")
+    shown_objects = models.BigIntegerField(
+        default=0, db_default=0, help_text="where all versions are copied: so many keys the target showed, last time"
+    )
+    shown_seen = models.BigIntegerField(default=0, db_default=0, help_text="by the look that goes on")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["link", "shard"], name="replication_manifest_once")]
@@ -41,14 +45,17 @@ class ShardManifest(models.Model):
 
 class Arrived(models.Model):
     """An object that a link has copied, or seen to be equal, since the manifest of its stretch was written. `etag` is
-    the target's; empty: the object is the link's no more. Of one key the last row counts. `source`: of rules that lead
-    both ways, the mark of what it is a copy of."""
+    the target's; empty: the object is the link's no more. Of one key, and version, the last row counts. `source`: of
+    rules that lead both ways, the mark of what it is a copy of. Where all versions are copied one with `of` "hides"
+    says that a delete marker of the source, `version`, is to hide nothing."""
 
     link = models.ForeignKey(Link, models.CASCADE, related_name="arrived")
     key = models.BinaryField()
     size = models.BigIntegerField()
     etag = ExactTextField(blank=True)
     source = ExactTextField(blank=True, default="", db_default="")
+    version = ExactTextField(blank=True, default="", db_default="", help_text="where all are copied: the target's id")
+    of = ExactTextField(blank=True, default="", db_default="", help_text="of which version of the source it is a copy")
 
     class Meta:
         indexes = [models.Index(fields=["link", "key"], name="replication_arrived_key")]

@@ -72,6 +72,8 @@ class OpenObject(models.Model):
     class Kind(models.TextChoices):
         COPY = OpenKind.COPY.value
         DELETE = OpenKind.DELETE.value
+        HIDE = OpenKind.HIDE.value
+        PURGE = OpenKind.PURGE.value
 
     link = models.ForeignKey(Link, models.CASCADE, related_name="open_objects", db_index=False)
     key = models.BinaryField()
@@ -85,6 +87,12 @@ class OpenObject(models.Model):
         db_default=False,
         help_text="the target had nothing there when this was noted, and nobody has tried it since",
     )
+    of = ExactTextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="of kind purge: of which version of the source that is a copy",
+    )
     since = models.DateTimeField(help_text="when it was first seen to lack, or to be gone at the source")
     next_try = models.DateTimeField()
     attempts = models.IntegerField(default=0, help_text="that failed")
@@ -97,6 +105,12 @@ class OpenObject(models.Model):
     of_pass = models.BigIntegerField(null=True, help_text="the pass that waits for it")
     again = models.BooleanField(default=False, db_default=False, help_text="it is sent even if the target has it")
     kind = models.CharField(max_length=16, choices=Kind.choices, default=Kind.COPY, db_default=Kind.COPY.value)
+    doomed = ExactTextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="of kind hide: which delete marker of the source; of kind purge: which version of the target",
+    )
     approval = models.ForeignKey(
         "replication.Approval",
         models.SET_NULL,
@@ -117,7 +131,9 @@ class OpenObject(models.Model):
     objects = OpenQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["link", "key"], name="replication_open_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["link", "key", "kind", "doomed"], name="replication_open_once_each")
+        ]
         indexes = [
             models.Index(fields=["link", "next_try", "id"], name="replication_open_turn"),
             models.Index(fields=["link", "status", "since"], name="replication_open_oldest"),
@@ -136,6 +152,11 @@ class OpenObject(models.Model):
     def due_at(self) -> datetime | None:
         """When it is tried next; None: not before it is let through."""
         return None if self.status == OpenStatus.WAITING.value else self.next_try
+
+    @property
+    def of_version(self) -> str:
+        """Which version it is about, where all are copied."""
+        return self.doomed or self.version
 
     @property
     def claimed(self) -> tuple[str, int, str, str]:

@@ -20,7 +20,7 @@ LONGEST_URI = 2048
 
 class Rule(Pausable, Labelled):
     """What is below a place in the store of a region is copied to 1 to 8 targets. Nothing is deleted, but by one with
-    `markers`."""
+    `markers` or `purges`."""
 
     name = models.CharField(max_length=LONGEST_NAME, unique=True)
     region = models.CharField(max_length=64, help_text="of the source")
@@ -75,6 +75,11 @@ class Rule(Pausable, Labelled):
         help_text="which open objects have their turn first",
     )
     markers = models.BooleanField(default=False, db_default=False, help_text="deletions at the source are followed")
+    purges = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="versions that are deleted at the source for good are deleted at the targets, too",
+    )
     delete_percent = models.IntegerField(
         default=10, db_default=10, help_text="of what a link has: more deletions at once wait for approval"
     )
@@ -91,6 +96,10 @@ class Rule(Pausable, Labelled):
     )
     cycle_objects = models.BigIntegerField(default=0, help_text="at the source, seen by the look at hand so far")
     cycle_bytes = models.BigIntegerField(default=0)
+    cycle_shown = models.BigIntegerField(
+        default=0, db_default=0, help_text="where all versions are copied: keys that the source shows, seen so far"
+    )
+    full_shown = models.BigIntegerField(default=0, db_default=0, help_text="the same by the last look")
     full_began_at = models.DateTimeField(null=True, help_text="of the last look that came to its end; null: none yet")
     full_ended_at = models.DateTimeField(null=True)
     full_objects = models.BigIntegerField(default=0, help_text="at the source, by that look")
@@ -126,6 +135,16 @@ class Rule(Pausable, Labelled):
     def all_versions(self) -> bool:
         """Whether versions and delete markers are copied, too."""
         return self.versions == Versions.ALL.value
+
+    @property
+    def judges(self) -> bool:
+        """Whether it deletes or hides anything at its targets, once that has been judged."""
+        return self.markers or self.all_versions
+
+    @property
+    def knows_own(self) -> bool:
+        """Whether it keeps what of a target is a link's own: only that is ever deleted."""
+        return self.markers or self.purges
 
     def wants(self, modified: datetime | None) -> bool:
         """Whether an object that was last written then is copied; None: nobody knows when."""

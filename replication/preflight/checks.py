@@ -106,16 +106,16 @@ def check_plan(*, actor: Any, wish: RuleWish, writing: bool) -> Preflight:
     """Every check of a rule that somebody thinks of; `writing`: with probes. Raises Denied unless the actor might
     create it; nothing else is raised."""
     rbac.require(actor, *rights_to_create(wish))
-    deciding = decide.deciding(len(wish.targets), versions=wish.all_versions, markers=wish.markers)
+    deciding = decide.deciding(len(wish.targets), versions=wish.all_versions, markers=wish.markers, purges=wish.purges)
     return _checked(actor, _Plan(wish), deciding, writing)
 
 
 def check_target_plan(*, actor: Any, rule: Rule, target: TargetWish, overwrite: bool, writing: bool) -> Preflight:
     """The same of one more target of a rule that there is. Raises Denied unless the actor might add it."""
     rbac.require(actor, *rights_to_add(rule.name, target.uri))
-    same = {name: getattr(rule, name) for name in ("versions", *TRAVELLING)}
+    same = {name: getattr(rule, name) for name in ("versions", "purges", *TRAVELLING)}
     wish = RuleWish(rule.name, rule.region, rule.uri, [target], overwrite=overwrite, **same)
-    deciding = decide.deciding(1, versions=wish.all_versions) - {"name"}
+    deciding = decide.deciding(1, versions=wish.all_versions, purges=wish.purges) - {"name"}
     return _checked(actor, _Plan(wish, rule), deciding, writing)
 
 
@@ -176,7 +176,8 @@ def _second_round(
         free = {side: plan.reader(side) for side in plan.targets if apart[side] is None}
         calls |= travelling.probes(plan.terms, free, answers)
         calls |= versions.second_round(
-            {side: plan.places[side] for side in plan.versioned if apart.get(side, 1) is None}
+            {side: plan.places[side] for side in plan.versioned if apart.get(side, 1) is None},
+            purges=plan.wish.purges,
         )
     return calls
 
@@ -208,6 +209,8 @@ def _checks(plan: _Plan, answers: Answers, apart: dict[str, LakeMirrorError | No
             yield from versions.of_place(side, plan.versioned, answers)
             if wish.all_versions:
                 yield from versions.of_target(side, target.uri, answers, untried, overwrite=wish.overwrite)
+                if wish.purges:
+                    yield versions.of_purges(side, target.uri, answers, untried)
             else:
                 yield decide.check_content(side, target.uri, answers[f"{side}-listing"], overwrite=wish.overwrite)
 

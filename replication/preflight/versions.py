@@ -9,10 +9,11 @@ from typing import Any
 from adapters.places.exact_probe import Exactness
 from adapters.places.versions import VersionedPlace
 from core.errors import LakeMirrorError
+from core.exporting import preflight as of_stores
 from core.installations.preflight import Check
 from core.replicating import preflight as decide
 from replication.services.places import Target
-from replication.services.versioning import exactness_of
+from replication.services.versioning import exactness_of, purge_tried_at
 
 Calls = dict[str, Callable[[], Any]]
 
@@ -24,9 +25,17 @@ def first_round(places: Mapping[str, VersionedPlace]) -> Calls:
     return asked | {f"{side}-versions": partial(place.versions, "") for side, place in targets.items()}
 
 
-def second_round(targets: Mapping[str, Target]) -> Calls:
+def second_round(targets: Mapping[str, Target], *, purges: bool) -> Calls:
     """What writes, of each target that may be tried."""
-    return {f"{side}-exact": partial(exactness_of, target) for side, target in targets.items()}
+    calls: Calls = {f"{side}-exact": partial(exactness_of, target) for side, target in targets.items()}
+    if purges:
+        calls |= {f"{side}-purge": partial(purge_tried_at, target) for side, target in targets.items()}
+    return calls
+
+
+def of_purges(side: str, uri: str, answers: Mapping[str, Any], untried: LakeMirrorError) -> Check:
+    """Whether versions may be deleted for good there. `untried`: why it was not tried."""
+    return of_stores.check_right(side, decide.PURGE, uri, answers.get(f"{side}-purge", untried))
 
 
 def of_place(side: str, places: Mapping[str, VersionedPlace], answers: Mapping[str, Any]) -> Iterator[Check]:

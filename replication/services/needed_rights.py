@@ -25,4 +25,4 @@ def needs(actor: Any, region: str) -> Known:
 
 def _need(side: Side, uri: str, rule: Rule) -> Need:
     travels = rule.metadata == Metadata.ALL.value or (side is Side.COPIED_FROM and bool(rule.tags))
-    return Need(side, "", place=uri, versions=rule.all_versions, travels=travels)
+    return Need(side, "", place=uri, versions=rule.all_versions, purges=rule.purges, travels=travels)

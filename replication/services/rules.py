@@ -30,7 +30,9 @@ from web.etags import ANYTHING, Seen
 from web.parsing import require_text
 
 TRAVELLING = ("tags", "metadata", "storage_class", "sweep_heads_per_second")
-DELETING = ("markers", "delete_percent", "delete_most")
+DELETING = ("markers", "purges", "delete_percent", "delete_most")
+FOLLOWED = frozenset({"markers", "purges"})
+"""Which deletions are followed."""
 TURNS = ("priority", "order")
 SETTINGS = ("existing", "new", "scan_every", "labels", *TRAVELLING, *DELETING, *TURNS)
 """What may be changed of a rule, by its columns, which are the API's names."""
@@ -108,6 +110,7 @@ def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
     wishes.check_turns({name: getattr(wish, name) for name in TURNS})
     wishes.check_deletes(wish.delete_percent, wish.delete_most)
     wishes.check_followed(wish.versions, wish.markers)
+    wishes.check_purges(wish.versions, wish.purges, wish.conflict)
     labels.check(wish.labels)
     source, targets = wishes.checked_places(wish.uri, [target.uri for target in wish.targets])
     for number, target in enumerate(wish.targets):
@@ -191,7 +194,7 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
     wishes.check_turns(changes)
     with transaction.atomic():
         wider = changes.get("existing") or changes.get("new") or "tags" in changes
-        if wider or "markers" in changes:
+        if wider or changes.keys() & FOLLOWED:
             ledger.hold_all(find_rule(name).pk)
         rule = Rule.objects.held(name)
         seen.require(etag_of(rule), rule.name)
@@ -205,13 +208,14 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
         wishes.check_together(rule.terms, rule.sweep_heads_per_second, all_versions=rule.all_versions)
         wishes.check_deletes(rule.delete_percent, rule.delete_most)
         wishes.check_followed(rule.versions, rule.markers)
+        wishes.check_purges(rule.versions, rule.purges, rule.conflict)
         wishes.check_conflict(rule.conflict, rule.sweep_heads_per_second)
         rule.save(update_fields=[*after, "changed_at"])
         if "metadata" in after:  # all of it is swept anew
             Rule.objects.filter(pk=rule.pk).update(swept_to=None, swept_at=None)
-        if "markers" in after:
+        if after.keys() & FOLLOWED:
             _drop_deletions(rule)
-        if after.keys() & {"existing", "new", "tags", "markers"}:
+        if after.keys() & {"existing", "new", "tags", *FOLLOWED}:
             _compare_now(rule)
             if wider:
                 ledger.overflow(rule.pk)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from adapters.places.exact_probe import Exactness, probe_exact
+from adapters.places.exact_probe import Exactness, probe_exact, probe_purge
 from adapters.places.versions import ENABLED
 from core.errors import Conflict, Invalid, LakeMirrorError, Unreachable
 from core.exporting.deadline import Late
@@ -55,6 +55,12 @@ def check_all_exact(targets: Sequence[Target], tried: Sequence[Exactness]) -> No
         if not exactness.exact:
             text = f"versions would get ids of their own at {target.place.uri}: {exactness.why}"
             raise Conflict(text, field=target.field, hint=_LATEST)
+
+
+def purge_tried_at(target: Target) -> LakeMirrorError | None:
+    """What keeps us from deleting a version of our own for good at a target; None: it was done there."""
+    store = replication_jobs.quick_versioned_place_of(target.region, target.place.uri).store
+    return probe_purge(store, target.place.uri, seconds=PROBE_SECONDS)
 
 
 def exactness_of(target: Target) -> Exactness:

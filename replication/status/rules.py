@@ -315,9 +315,9 @@ def _link_reading(
         fresh=_is_fresh(link, rule),
         held_until=_held_until(link, duty, now),
         stale=link.stale_message if link.stale_since else "",
-        frozen=link.frozen_message if link.frozen_since and rule.markers else "",
+        frozen=link.frozen_message if link.frozen_since and rule.judges else "",
         asked=asked,
-        unsure=_unsure(link) if rule.markers else "",
+        unsure=_unsure(link) if rule.judges else "",
         deletes=sums[OpenStatus.WAITING.value][0] + sums[OpenStatus.DELETING.value][0],
     )
     return LinkReading(link, facts, tell_link(facts, scan, now, rule.pause), counts, now)

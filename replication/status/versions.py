@@ -38,7 +38,7 @@ def look_at_versions(rule: Rule, key: str, version: str = "") -> ObjectReading:
     can be no key of the rule, NotFound for a version that the source has not, and what its store answers."""
     check_key(key)
     links = list(rule.links.kept().select_related("rule").order_by("number"))
-    noted = {row.link_id: row for row in OpenObject.objects.filter(link__in=links, key=key.encode())}
+    noted = {row.link_id: row for row in OpenObject.objects.copies().filter(link__in=links, key=key.encode())}
     calls = {link.pk: partial(_chain, link.region, link.uri, key) for link in links}
     calls[SOURCE] = partial(_chain, rule.region, rule.uri, key)
     answers = ask_all(calls, limit=len(calls), seconds=SECONDS)
@@ -78,7 +78,7 @@ def _at_target(
         return AtTarget(link, Standing.UNKNOWN, None, row, str(there)), unknown
     if not source:
         return AtTarget(link, Standing.SOURCE_MISSING, _seen(key, there), row), {}
-    terms, but = terms_of(link), unwanted(link.rule, source)
+    terms, but = terms_of(link)._replace(hides=True, shows=True), unwanted(link.rule, source)
     place = replication_jobs.quick_versioned_place_of(link.region, link.uri)
     try:
         made, there = compared(place, key, source, there, terms, but)
@@ -99,7 +99,7 @@ def _whole(made: Plan, source: Chain, but: Collection[str], row: OpenObject | No
 
 def _found(key: str, source: Chain, there: Chain, terms: Terms, but: Collection[str], row: OpenObject | None) -> _Found:
     """Of each version that is copied; the others are skipped."""
-    paired = pairs(key, source, there, exact=terms.exact, but=but, markers=terms.markers)
+    paired = pairs(key, source, there, exact=terms.exact, but=but)
     return {own: _one(own, other, row) for own, other in paired.items()}
 
 

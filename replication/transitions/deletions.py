@@ -26,19 +26,18 @@ from core.replicating.states import ApprovalState, OpenStatus
 from db import clock
 from db.chunks import chunks
 from replication.models import Approval, Link, OpenObject, Rule, ShardManifest
-from replication.transitions import ledger, manifests
-from replication.transitions.ledger import COPY, DELETE, PENDING, ROWS_AT_ONCE, Tally
+from replication.transitions import doomed, ledger, manifests
+from replication.transitions.doomed import FAR
+from replication.transitions.ledger import COPY, DELETE, HIDE, PENDING, ROWS_AT_ONCE, Tally
 from replication.transitions.pass_counts import How, PassTally
 
 WAITING, DELETING = OpenStatus.WAITING.value, OpenStatus.DELETING.value
-FAR = timedelta(days=3650)
-"""What waits for somebody is not due by itself."""
 _CHANGED = [*ledger.RENEWED, "kind", "approval", "of_pass", "again"]
 
 
 def known_in(link_id: int, low: bytes, high: bytes | None) -> dict[str, OpenObject]:
     """The deletions that are noted of a stretch, by key."""
-    rows = OpenObject.objects.filter(link=link_id, key__gt=low).deletes()
+    rows = OpenObject.objects.filter(link=link_id, key__gt=low, kind=DELETE)
     rows = rows if high is None else rows.filter(key__lte=high)
     return {row.name: row for row in rows}
 
@@ -96,7 +95,9 @@ def _waits(row: OpenObject, own: Own, now: datetime) -> OpenObject:
 def _drop(link: Link, rows: Iterable[OpenObject], tally: Tally, now: datetime) -> None:
     """They are not to be deleted any more. One that may have been, or be just under way, is compared once more."""
     going, again = list[int](), list[OpenObject]()
-    for row in rows:
+    rows = list(rows)
+    doomed.remove([row for row in rows if row.kind != DELETE], tally)
+    for row in (row for row in rows if row.kind == DELETE):
         late = row.not_before is not None and row.not_before > now
         asked = row.status == WAITING and row.approval_id is not None
         tally.take(row.status, row.code, row.size)
@@ -141,7 +142,7 @@ def end_look(rule: Rule, now: datetime) -> list[int]:
     whole = Link.objects.filter(rule=rule.pk, uncompared=False, unsure_deletes=False)
     for link in whole.filter(frozen_since=None, stale_since=None).order_by("pk"):
         expire(link, now)
-        if rule.markers and not Approval.objects.filter(link=link.pk, state=ApprovalState.WAITING.value).exists():
+        if rule.judges and not Approval.objects.filter(link=link.pk, state=ApprovalState.WAITING.value).exists():
             woken += [link.pk] if _judge(rule, link, now) else []
     return woken
 
@@ -153,11 +154,10 @@ def _judge(rule: Rule, link: Link, now: datetime) -> bool:
     number, size = sums["n"], sums["b"] or 0
     if not number:
         return False
-    listed = ShardManifest.objects.filter(link=link.pk).aggregate(n=Sum("objects_listed"))["n"] or 0
-    of = max(listed, number)  # where rules lead both ways some may be what no look has seen at both ends yet
     by_hour = of_last_day(link.deletes_by_hour, hour := int(now.timestamp() // 3600))
     lately = sum(by_hour.values())
-    if link.unnoted_deletes or needs_approval(number, of, rule.delete_percent, rule.delete_most, lately):
+    of, too_many = _measured(rule, link, noted, lately)
+    if link.unnoted_deletes or too_many:
         first = [row.name for row in noted.order_by("key")[:FIRST_KEYS]]
         approval = Approval.objects.create(
             link=link,
@@ -177,13 +177,31 @@ def _judge(rule: Rule, link: Link, now: datetime) -> bool:
     return let_through(link, Q(approval=None), now) > 0
 
 
+def _measured(rule: Rule, link: Link, noted: Any, lately: int) -> tuple[int, bool]:
+    """Of how many these are, and whether that is more than the rule does by itself. What is hidden is measured by what
+    the target shows, what is deleted by what of it is the link's own."""
+    had = ShardManifest.objects.filter(link=link.pk).aggregate(listed=Sum("objects_listed"), shown=Sum("shown_objects"))
+    hidden = noted.filter(kind=HIDE).count()
+    others = noted.exclude(kind=HIDE).count()
+    bounds = rule.delete_percent, rule.delete_most
+    # Where rules lead both ways some may be what no look has seen at both ends yet.
+    listed, shown = max(had["listed"] or 0, others), had["shown"] or 0
+    too_many = (hidden > 0 and needs_approval(hidden, shown, *bounds, lately)) or (
+        others > 0 and needs_approval(others, listed, *bounds, lately)
+    )
+    return listed if others else shown, too_many
+
+
 def let_through(link: Link, which: Q, now: datetime) -> int:
-    """These deletions are due, each a minute after the source was seen to lack it; gives how many."""
+    """These deletions are due, each a minute after the source was seen to lack it; what a marker hides, at once. Gives
+    how many."""
     rows = OpenObject.objects.filter(which, link=link.pk, status=WAITING)
     sums = rows.aggregate(n=Count("pk"), b=Sum("size"))
     number = int(sums["n"])
     if number:
-        rows.update(status=DELETING, next_try=now + timedelta(seconds=SECONDS_BETWEEN))
+        rows.filter(kind=HIDE).update(next_try=now)
+        rows.exclude(kind=HIDE).update(next_try=now + timedelta(seconds=SECONDS_BETWEEN))
+        rows.update(status=DELETING)
         _move(link.pk, WAITING, DELETING, number, sums["b"] or 0)
     return number
 
@@ -241,7 +259,8 @@ def drop(link: Link, which: Q, *, disowning: bool) -> int:
     number, tally, now = 0, Tally(), clock.now()
     while some := list(rows.order_by("pk")[:ROWS_AT_ONCE]):
         if disowning:
-            manifests.disown(link.pk, [bytes(row.key) for row in some])
+            manifests.disown(link.pk, [bytes(row.key) for row in some if row.kind == DELETE])
+            doomed.reject(link, some)
         number += len(some)
         _drop(link, some, tally, now)
     tally.save(link.pk)

@@ -11,6 +11,7 @@ from replication.models import Link
 from replication.transitions import deletions, ledger
 
 EMPTY = "the source is empty, and had objects when it was compared before"
+HIDDEN = "the source shows no object any more, and showed some when it was compared before"
 GONE = "the source's bucket does not exist"
 
 

@@ -29,7 +29,9 @@ LONGEST_WAIT = timedelta(seconds=DAILY)
 
 PENDING = OpenStatus.PENDING.value
 DELETE, COPY = OpenKind.DELETE.value, OpenKind.COPY.value
-_DUE: Mapping[str, str] = {COPY: PENDING, DELETE: OpenStatus.DELETING.value}
+HIDE, PURGE = OpenKind.HIDE.value, OpenKind.PURGE.value
+_DELETING = OpenStatus.DELETING.value
+_DUE: Mapping[str, str] = {COPY: PENDING, DELETE: _DELETING, HIDE: _DELETING, PURGE: _DELETING}
 RENEWED = ["size", "etag", "described", "absent", "since", "next_try", "attempts"]
 RENEWED += ["status", "code", "detail", "version"]
 Moved = Mapping[tuple[str, str], tuple[int, int]]
@@ -102,7 +104,7 @@ def note(link: Link, lacks: Sequence[Lack], now: datetime) -> list[bytes]:
 def _known(link: Link, lacks: Sequence[Lack]) -> dict[bytes, OpenObject]:
     """What is noted already of these, by key. Mostly nothing is open anywhere near."""
     keys = [lack.key for lack in lacks]
-    rows = OpenObject.objects.filter(link=link.pk)
+    rows = OpenObject.objects.filter(link=link.pk, doomed="")
     if not keys or not rows.filter(key__gte=min(keys), key__lte=max(keys)).exists():
         return {}
     known: dict[bytes, OpenObject] = {}
@@ -218,7 +220,8 @@ def retry(link: Link, which: Q, now: datetime, *, counted: Q | None = None) -> i
     through stay, too.
     """
     rows = OpenObject.objects.filter(which, link=link.pk)
-    if not Rule.objects.filter(pk=link.rule_id, markers=True).exists():
+    rule = Rule.objects.filter(pk=link.rule_id).first()
+    if rule is None or not rule.judges:
         return _due(link, rows, PENDING, now, counted)
     free = rows.exclude(status=OpenStatus.WAITING.value)
     return sum(_due(link, free.filter(kind=kind), status, now, None) for kind, status in _DUE.items())

@@ -6,15 +6,17 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from django.db.models import Max, Min, QuerySet, Sum
+from django.db.models import F, Max, Min, QuerySet, Sum
 
 from core.replicating.deletes import FIRST_FOREIGN, Own
 from db.chunks import chunks
-from replication.models import Arrived, Link, Shard, ShardManifest
+from replication.models import Arrived, Link, Rule, Shard, ShardManifest
 
 MOST_ARRIVED = 1_000_000
 """So many rows a link has at most. What arrives beyond that counts as somebody else's until a look sees it equal."""
 ROWS_AT_ONCE = 400
+HIDES = "hides"
+"""What a row is of that says of a delete marker that it is to hide nothing."""
 
 
 class Since(NamedTuple):
@@ -41,6 +43,49 @@ def disown(link_id: int, keys: Collection[bytes]) -> None:
     However many rows there are. Inside of a transaction that holds the link."""
     rows = [Arrived(link_id=link_id, key=key, size=0, etag="") for key in keys]
     Arrived.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+
+
+def note_arrived_versions(link_id: int, own: Sequence[Own]) -> None:
+    """The same of versions, where all are copied."""
+    if not own:
+        return
+    rows = Arrived.objects.filter(link=link_id).exclude(of=HIDES)
+    span = rows.aggregate(first=Min("pk"), last=Max("pk"))
+    if span["first"] is None or span["last"] - span["first"] < MOST_ARRIVED:
+        note_versions(link_id, own)
+
+
+def note_versions(link_id: int, own: Sequence[Own]) -> None:
+    """This is the last word on these: with an empty ETag they are not the link's any more. However many rows there are.
+    Inside of a transaction that holds the link."""
+    rows = [Arrived(link_id=link_id, **one._asdict() | {"key": one.key.encode()}) for one in own]
+    Arrived.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+
+
+def came_versions(until: Since, low: bytes, high: bytes | None) -> dict[tuple[str, str], Own | None]:
+    """What came of a stretch, by key and version; None: it is not the link's any more."""
+    rows = _rows(until, low, high).exclude(of=HIDES).order_by("pk").values_list("key", "size", "etag", "version", "of")
+    found: dict[tuple[str, str], Own | None] = {}
+    for key, size, etag, version, of in rows.iterator():
+        name = bytes(key).decode()
+        found[name, version] = Own(name, size, etag, version=version, of=of) if etag else None
+    return found
+
+
+def disowned_versions(link_id: int, keys: Sequence[bytes]) -> set[tuple[str, str]]:
+    """Those versions of the keys of which the last word is that they are not the link's."""
+    last: dict[tuple[str, str], str] = {}
+    for some in chunks(list(keys), ROWS_AT_ONCE):
+        rows = Arrived.objects.filter(link=link_id, key__in=some).exclude(of=HIDES).order_by("pk")
+        last |= {(bytes(key).decode(), one): etag for key, one, etag in rows.values_list("key", "version", "etag")}
+    return {one for one, etag in last.items() if not etag}
+
+
+def rejected(link_id: int, low: bytes, high: bytes | None) -> dict[tuple[str, str], int]:
+    """The delete markers that somebody lets hide nothing, of a stretch: their rows, by key and version."""
+    rows = Arrived.objects.filter(link=link_id, of=HIDES, key__gt=low)
+    rows = rows if high is None else rows.filter(key__lte=high)
+    return {(bytes(key).decode(), version): pk for key, version, pk in rows.values_list("key", "version", "pk")}
 
 
 def since(link_id: int) -> Since:
@@ -108,7 +153,26 @@ def wrote(row: ShardManifest, taken: Since, low: bytes, high: bytes | None) -> N
     if is_forgotten(row):
         return
     row.save()
-    _rows(taken, low, high).delete()
+    _rows(taken, low, high).exclude(of=HIDES).delete()
+
+
+def keep_shown(rows: Sequence[ShardManifest]) -> None:
+    """How many keys a target shows of a stretch. Inside of a transaction that holds the rule's links."""
+    links = set(Link.objects.filter(pk__in={row.link_id for row in rows}).values_list("pk", flat=True))
+    for row in rows:
+        if row.link_id not in links or is_forgotten(row) or not Shard.objects.filter(pk=row.shard_id).exists():
+            continue
+        if row.pk is None:
+            row.save()
+        else:
+            row.save(update_fields=["shown_objects", "shown_seen"])
+
+
+def count_shown(rule_id: int, keys: int) -> None:
+    """The look at hand has seen so many more keys that the source shows. Inside of its transaction."""
+    if keys:
+        looks = Rule.objects.filter(pk=rule_id, cycle_began_at__isnull=False)
+        looks.update(cycle_shown=F("cycle_shown") + keys)
 
 
 def is_forgotten(row: ShardManifest) -> bool:

@@ -89,7 +89,7 @@ def rest(rule_id: int, until: datetime) -> None:
 def join(rule_id: int) -> int:
     """Join stretches of few keys with the next one, none of which is being looked through; gives how many went. Inside
     of a transaction. Those of which a manifest lists what is a link's own stay as they are."""
-    if ShardManifest.objects.filter(shard__rule=rule_id).exists():
+    if ShardManifest.objects.filter(shard__rule=rule_id).exclude(file="", writing="").exists():
         return 0
     gone, last = 0, None
     for shard in Shard.objects.filter(rule=rule_id).order_by("low"):

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.text.phrases import count
 from db import clock
-from replication.models import Approval
+from replication.models import Approval, Rule
 from replication.services import approvals
 from replication.status.rules import rule_reading
 from replication.views.rule import SECTION, find_visible, may
@@ -31,6 +31,7 @@ def rule_deletes(request: HttpRequest, rule: str) -> HttpResponse:
         "reading": rule_reading(found, now),
         "rows": page.rows,
         "page": page,
+        "noun": _noun(found),
         "now": now,
         **may(request, found),
     }
@@ -53,8 +54,13 @@ def rule_deletes_decide(request: HttpRequest, rule: str, approval: int, approved
     return answered(request, decide, _told, reverse("rule_deletes", args=[found.name]))
 
 
+def _noun(rule: Rule) -> str:
+    """What is counted: where single versions are deleted, a delete marker is one, too."""
+    return "version" if rule.purges else "object"
+
+
 def _told(decided: Approval) -> str:
-    number = count(decided.number, "object")
+    number = count(decided.number, _noun(decided.link.rule))
     if decided.state == Approval.State.APPROVED:
         return f"Approved: {number} are deleted, but for what the source has again by then."
     return f"Rejected: {number} stay, and are not asked for again until something changes."

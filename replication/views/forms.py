@@ -28,7 +28,8 @@ ADD = "add"
 LONGEST_LABELS = 4000
 LONGEST_TAGS = 5000
 TRAVELS = ("metadata", "storage_class", "sweep_heads_per_second")
-PLAIN = ("existing", "new", "scan_every", "order", "priority", *TRAVELS, "markers", "delete_percent", "delete_most")
+DELETES = ("markers", "purges", "delete_percent", "delete_most")
+PLAIN = ("existing", "new", "scan_every", "order", "priority", *TRAVELS, *DELETES)
 """Settings that a form has as the service takes them."""
 
 
@@ -104,6 +105,11 @@ class SettingsForm(forms.Form):
         label="Follow deletions",
         required=False,
         help_text="What is deleted at the source, and was copied by this rule, is deleted at the targets, too.",
+    )
+    purges = forms.BooleanField(
+        label="Follow purges",
+        required=False,
+        help_text="With all versions: one that is deleted at the source for good is deleted so at the targets, too.",
     )
     delete_percent = forms.IntegerField(
         label="Deletions within 24 hours, percent",
@@ -287,6 +293,7 @@ class RuleForm(SettingsForm):
             markers=bool(self["markers"].value()),
             priority=_number(values["priority"], 0),
             order=values["order"] or Order.NEW_FIRST.value,
+            purges=bool(self["purges"].value()),
         )
 
     def _own(self, field: str) -> str:

@@ -26,6 +26,7 @@ def api_call(request: HttpRequest, wish: RuleWish) -> str:
     body |= {} if wish.existing else {"existing": False}
     body |= {} if wish.new else {"new": False}
     body |= {"markers": True} if wish.markers else {}
+    body |= {"purges": True} if wish.purges else {}
     body |= {} if wish.scan_every == SCAN_EVERY else {"scan_every": wish.scan_every}
     body |= {name: value for name, value, usual in _travelling(wish) if value != usual}
     return curl("POST", request.build_absolute_uri(reverse("api-rules")), json.dumps(body, ensure_ascii=False))
@@ -53,6 +54,7 @@ def create_command(request: HttpRequest, wish: RuleWish) -> str:
     words += [] if wish.existing else ["--no-existing"]
     words += [] if wish.new else ["--no-new"]
     words += ["--markers"] if wish.markers else []
+    words += ["--purges"] if wish.purges else []
     words += [] if wish.scan_every == SCAN_EVERY else ["--scan-every", f"{wish.scan_every // 60}m"]
     for key, value in wish.tags.items():
         words += ["--tag", f"{key}={value}"]

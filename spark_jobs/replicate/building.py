@@ -24,7 +24,8 @@ from spark_jobs.replicate.version_copying import VersionCopying
 class HowCopied:
     """How a link copies: the regions of both places; when its rule was made, and which objects it wants by that; what
     goes with the bytes. `newest`: the newer of two objects stays; `sure`: what is there counts as equal only if the
-    source has it still; `all_versions`, to a target that keeps their ids if `exact`."""
+    source has it still; `all_versions`, to a target that keeps their ids if `exact`, and loses copies of
+    what the source has purged if `purges`."""
 
     source_region: str
     target_region: str
@@ -36,6 +37,13 @@ class HowCopied:
     sure: bool = False
     all_versions: bool = False
     exact: bool = False
+    purges: bool = False
+
+    @property
+    def chains(self) -> chains.Terms:
+        """How chains are compared where copies are noted and made: what hides something waits until it has been judged,
+        and so does what shows something where it may be that only a purge has not been done yet."""
+        return chains.Terms(self.exact, self.newest, hides=False, shows=not self.purges)
 
     def wants(self, modified: datetime | None) -> bool:
         """Whether an object that was last written then is copied; None: nobody knows when."""
@@ -89,13 +97,16 @@ class Between:
     bars: Bars | None = None
     """What must not be brought back, where rules lead both ways and follow deletions."""
 
-    def copying(self, how: HowCopied) -> Copies:
-        """What copies objects from one to the other."""
+    def versions(self, how: HowCopied) -> VersionCopying:
+        """What copies all versions from one to the other."""
+        wants = None if how.existing and how.new else how.wants
+        return VersionCopying(self.source, self.target, self.mover, how.chains, self.stopped, wants)
+
+    def copying(self, how: HowCopied, versions: VersionCopying | None = None) -> Copies:
+        """What copies objects from one to the other: `versions`, if these are all copied, or a new one."""
         wants = None if how.existing and how.new else how.wants
         if how.all_versions:
-            terms = chains.Terms(exact=how.exact, newest=how.newest)
-            versions = VersionCopying(self.source, self.target, self.mover, terms, self.stopped, wants)
-            return PinnedCopying(versions, self.pin)
+            return PinnedCopying(versions or self.versions(how), self.pin)
         carrying = carrying_of(how.terms, self.source, self.target, self.now, self.describer_of)
         given = (self.source, self.target, self.mover, self.signs.proofs, self.stopped, wants, carrying, self.pin.check)
         if how.newest:

@@ -7,7 +7,10 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from adapters.places.reader import time_of
-from core.replicating.versions import Chain, Plan, doubts, plan
+from core.replicating.versions import Chain, Plan, Version, doubts, hiding, plan
+
+SHOWN = "shown"
+"""What describes an open key whose latest version is hidden at the target by what is not the link's own."""
 
 
 class KnowsCopies(Protocol):
@@ -27,17 +30,21 @@ class Chooses(Protocol):
 
 
 class Terms(NamedTuple):
-    """How chains are compared for a link: `exact` as its target is; `markers`: whether they are copied; `newest`: the
-    target may have newer versions of its own."""
+    """How chains are compared for a link: `exact` as its target is; `newest`: the target may have newer versions of its
+    own; `hides`: what the target shows may be hidden; `shows`: what is hidden there is written once more on top."""
 
     exact: bool
-    markers: bool = True
     newest: bool = False
+    hides: bool = True
+    shows: bool = True
 
     def plan(self, key: str, source: Chain, there: Chain, but: Collection[str] = ()) -> Plan:
         """What the target lacks of a key; `but` of these versions."""
-        given = {"exact": self.exact, "markers": self.markers, "newest": self.newest}
-        return plan(key, source, there, but=but, **given)
+        return plan(key, source, there, but=but, **self._asdict())
+
+    def hiding(self, key: str, source: Chain, there: Chain, but: Collection[str] = ()) -> Version | None:
+        """The marker that has to hide what the target shows."""
+        return hiding(key, source, there, but=but, exact=self.exact, newest=self.newest)
 
 
 class Compared(NamedTuple):

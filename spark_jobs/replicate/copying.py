@@ -59,7 +59,9 @@ class Brings(Protocol):
 class Wanted(NamedTuple):
     """An object as the ledger has it: what the source had there when it was noted. `absent`: the target had nothing
     there then, and nobody has tried to bring it since; `attempts` that failed. `again`: it is sent even if the target
-    has it."""
+    has it. Where all versions are copied: `hides`, the marker that may hide what the target shows; `purges`, the
+    version of the target that is to go, and `of` which one of the source it is a copy; `shows`: the source's latest is
+    written once more where something hides it."""
 
     key: str
     size: int
@@ -67,6 +69,10 @@ class Wanted(NamedTuple):
     absent: bool = False
     attempts: int = 0
     again: bool = False
+    hides: str = ""
+    purges: str = ""
+    of: str = ""
+    shows: bool = False
 
 
 class Copying:

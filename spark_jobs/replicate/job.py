@@ -7,6 +7,7 @@ before does nothing: whoever that was may only be cut off, and still at work.
 from __future__ import annotations
 
 import functools
+import json
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,8 +23,9 @@ import pyarrow as pa
 from adapters.s3.store_keys import keys_hint
 from core.errors import LakeMirrorError
 from core.replicating.health import Standing, after
-from core.replicating.outcomes import Kind, Outcome
+from core.replicating.outcomes import Copy, Kind, Outcome
 from core.replicating.states import Code, Health
+from core.replicating.versions import Version
 from spark_jobs.check.lanes import Lanes
 from spark_jobs.check.progress import LARGE, lane_of
 from spark_jobs.replicate.building import Between, Copies
@@ -45,8 +47,10 @@ WANTED_COLUMNS = pa.schema(
         ("absent", pa.bool_()),
         ("attempts", pa.int64()),
         ("again", pa.bool_()),
+        ("shows", pa.bool_()),
     ]
 )
+"""What is to be hidden or deleted is none of it: the worker does that."""
 TRIED_COLUMNS = pa.schema(
     [
         ("kind", pa.string()),
@@ -64,6 +68,7 @@ TRIED_COLUMNS = pa.schema(
         ("source", pa.string()),
         ("uncertain", pa.bool_()),
         ("replaced", pa.string()),
+        ("made", pa.string()),
         ("stale", pa.string()),
         ("other", pa.string()),
         ("again", pa.bool_()),
@@ -71,9 +76,9 @@ TRIED_COLUMNS = pa.schema(
         ("detail", pa.string()),
     ]
 )
-"""kind 'tried': what came of an object, as an Outcome tells it. 'task': one has ended; `stale`: why nothing may be
-written at the target (with `other`, whose pin is there), `again`: it did nothing, for it was given to somebody before.
-'failed': a task had to give up, `reason` is the class of core.errors."""
+"""kind 'tried': what came of an object, as an Outcome tells it; `made` as JSON. 'task': one has ended; `stale`: why
+nothing may be written at the target (with `other`, whose pin is there), `again`: it did nothing, for it was given to
+somebody before. 'failed': a task had to give up, `reason` is the class of core.errors."""
 
 ROWS_AT_ONCE = 500
 _REFUSED_BY = {Code.SOURCE_DENIED: "source", Code.TARGET_DENIED: "target"}
@@ -92,7 +97,7 @@ Task = Sequence[tuple[Any, ...]]
 
 def row_of(pk: int, wanted: Wanted) -> tuple[Any, ...]:
     """An object as a row of WANTED_COLUMNS."""
-    return pk, *wanted
+    return pk, *(getattr(wanted, name) for name in WANTED_COLUMNS.names[1:])
 
 
 def dealt(rows: Sequence[tuple[Any, ...]], tasks: int) -> list[Task]:
@@ -233,12 +238,24 @@ class Crew:
 def tried_row(pk: int, outcome: Outcome) -> dict[str, Any]:
     """An outcome as a row of TRIED_COLUMNS."""
     told = {name: getattr(outcome, name) for name in _TOLD}
-    return {"kind": "tried", "pk": pk, "outcome": outcome.kind.value, "code": outcome.code.value, **told}
+    return {
+        "kind": "tried",
+        "pk": pk,
+        "outcome": outcome.kind.value,
+        "code": outcome.code.value,
+        **told,
+        "made": _written(outcome),
+    }
 
 
 def outcome_of(row: Mapping[str, Any]) -> Outcome:
     """The outcome again."""
-    return Outcome(Kind(row["outcome"]), Code(row["code"]), **{name: row[name] for name in _TOLD})
+    made = tuple(Copy(Version(*there), of) for there, of in json.loads(row["made"] or "[]"))
+    return Outcome(Kind(row["outcome"]), Code(row["code"]), **{name: row[name] for name in _TOLD}, made=made)
+
+
+def _written(outcome: Outcome) -> str:
+    return json.dumps([(one.there, one.of) for one in outcome.made]) if outcome.made else ""
 
 
 _TOLD = tuple(one.name for one in fields(Outcome) if one.name not in ("kind", "code"))

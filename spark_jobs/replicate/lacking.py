@@ -13,6 +13,14 @@ class Noted(Protocol):
     described: str
 
 
+class Hidden(NamedTuple):
+    """An object that a target shows, so many bytes, and that the source's delete marker is to hide."""
+
+    key: str
+    marker: str
+    size: int
+
+
 class Lack(NamedTuple):
     """An object of the source that its target lacks, or has otherwise. `absent`: the target had nothing there when it
     was looked at, and nothing of ours can have been on its way there. `described`: names how the source describes it;

@@ -80,6 +80,7 @@ class RuleTold:
     all_versions: bool = False
     terms: Terms = Terms()
     markers: bool = False
+    purges: bool = False
 
     def wants(self, modified: datetime | None) -> bool:
         """Whether an object that was last written then is copied; None: nobody knows when."""

@@ -21,7 +21,7 @@ from core.travelling.describing import Description, Terms, description_of, match
 from spark_jobs.replicate.both_ways import Origins
 from spark_jobs.replicate.building import Signs
 from spark_jobs.replicate.carrying import described, differing
-from spark_jobs.replicate.lacking import Lack
+from spark_jobs.replicate.lacking import Hidden, Lack
 
 THREADS = 16
 Lacks = Mapping[int, Sequence[Lack]]
@@ -51,6 +51,8 @@ class LookedRule(Protocol):
     def both_ways(self) -> bool: ...
     @property
     def markers(self) -> bool: ...
+    @property
+    def purges(self) -> bool: ...
     @property
     def terms(self) -> Terms: ...
     def wants(self, modified: datetime | None) -> bool: ...
@@ -94,6 +96,8 @@ class Looker:
     """Of the links that can be asked."""
     dated: bool = False
     """Somebody wants to know when objects were last written, whatever the rule goes by."""
+    hidden: dict[int, list[Hidden]] = field(default_factory=dict)
+    """What targets show of the keys that were named last, by link, and the source hides."""
 
     def __post_init__(self) -> None:
         self.source = self.place(self.rule.region, self.rule.uri)

@@ -22,11 +22,12 @@ from core.bringing import Side, Unbrought
 from core.errors import Conflict, Unversioned
 from core.exporting.deadline import Late
 from core.replicating.eligible import fits
-from core.replicating.outcomes import LATE, Kind, Outcome, of_error
+from core.replicating.outcomes import LATE, Copy, Kind, Outcome, of_error
 from core.replicating.states import Code
-from core.replicating.versions import Chain, Plan, Step, Version, fingerprint
+from core.replicating.versions import Chain, Plan, Step, Version, fingerprint, is_shown, name_of
 from spark_jobs.replicate.chains import Terms, compared
 from spark_jobs.replicate.copying import MOST_CHANGES, Wanted
+from spark_jobs.replicate.key_locks import KeyLocks
 
 log = logging.getLogger("lakemirror.replication")
 
@@ -52,17 +53,21 @@ class _Key:
     there: Chain
     but: set[str]
     patient: bool
+    terms: Terms
+    without: str = ""
+    """A version of the target that counts as gone."""
     failed: Outcome | None = None
     refused: int = 0
     written: int = 0
     bytes: int = 0
     listed: bool = True
     """Whether `there` is as the target lists it, in its order."""
+    made: list[Copy] = field(default_factory=list)
 
     def outcome(self, outcome: Outcome) -> Outcome:
         """What came of it, with what was written."""
         named = {"etag": fingerprint(self.source)} if self.source else {}
-        return replace(outcome, size=self.bytes, sent=self.written > 0, **named)
+        return replace(outcome, size=self.bytes, sent=self.written > 0, made=tuple(self.made), **named)
 
 
 @dataclass
@@ -78,6 +83,7 @@ class VersionCopying:
     terms: Terms
     stopped: Callable[[], bool] = lambda: False
     wants: Callable[[datetime | None], bool] | None = None
+    keys: KeyLocks = field(default_factory=KeyLocks)
     _one: Any = field(default_factory=threading.Lock)
     _keeps_versions_until: float = 0.0
 
@@ -85,18 +91,25 @@ class VersionCopying:
         """Have the target's chain of a key end as the source's. Raises nothing: all that happens is an outcome."""
         if not fits(self.target.prefix, wanted.key):
             return Outcome(Kind.SKIPPED, Code.KEY_TOO_LONG, "the key would have more than 1,024 bytes at the target")
+        with self.keys.held(wanted.key):
+            return self.bring(wanted)
+
+    def bring(self, wanted: Wanted) -> Outcome:
+        """As `copy`, by who holds the key. What `wanted` purges counts as gone at the target."""
         outcome = LATE
         for _ in range(MOST_CHANGES):
             if self.stopped():
                 return replace(outcome, kind=Kind.LATE)
             before, outcome = outcome, self._tried(wanted)
-            outcome = replace(outcome, size=before.size + outcome.size, sent=before.sent or outcome.sent)
+            sent, made = before.sent or outcome.sent, (*before.made, *outcome.made)
+            outcome = replace(outcome, size=before.size + outcome.size, sent=sent, made=made)
             if outcome.kind is not Kind.CHANGED:
                 break
         return outcome
 
     def _tried(self, wanted: Wanted) -> Outcome:
-        work = _Key(wanted.key, (), (), set(), wanted.attempts < PATIENT)
+        terms = self.terms._replace(shows=self.terms.shows or wanted.shows or bool(wanted.hides))
+        work = _Key(wanted.key, (), (), set(), wanted.attempts < PATIENT, terms, wanted.purges)
         try:
             with telling(Side.SOURCE):
                 work.source = self.source.chain(wanted.key)
@@ -107,6 +120,13 @@ class VersionCopying:
             self._list(work)
             if self._is_unlisted(work):
                 return work.outcome(Outcome(Kind.FAILED, Code.NOT_LISTED, _UNLISTED))
+            if wanted.hides:
+                made = work.terms.hiding(work.key, work.source, work.there, work.but)
+                if made is not None and made.id != wanted.hides:
+                    return Outcome(Kind.GONE)  # it is another deletion by now, which nobody has let through
+            # What is not shown is not hidden by what comes with it: deleted before it was ever copied, say.
+            free = bool(wanted.hides) or not is_shown(work.there)
+            work.terms = work.terms._replace(hides=work.terms.hides or free)
             return work.outcome(self._brought(work))
         except Late:
             return work.outcome(LATE)
@@ -119,6 +139,8 @@ class VersionCopying:
     def _list(self, work: _Key) -> None:
         with telling(Side.DESTINATION):
             work.there, work.listed = self.target.chain(work.key), True
+        if work.without:
+            work.there = [version for version in work.there if version.id != work.without]
 
     def _is_unlisted(self, work: _Key) -> bool:
         """Whether a target that lists nothing of a key has it all the same: it would be given all versions again, with
@@ -156,8 +178,8 @@ class VersionCopying:
 
     def _planned(self, work: _Key) -> Plan:
         with telling(Side.DESTINATION):
-            made, work.there = compared(self.target, work.key, work.source, work.there, self.terms, work.but)
-        if self.terms.exact and not work.listed and made.steps and not made.steps[0].exact:
+            made, work.there = compared(self.target, work.key, work.source, work.there, work.terms, work.but)
+        if self.terms.exact and not work.listed and _leaves_open_what_is_latest(work, made):
             self._list(work)  # only the target knows which of its versions is the latest
             return self._planned(work)
         return made
@@ -166,7 +188,9 @@ class VersionCopying:
         """Do one; gives what came of it where nothing more of the key is to be tried now."""
         try:
             self._expect_versions()
-            work.there = [*work.there, self._written(work.key, step)]
+            written = self._written(work.key, step)
+            work.there = [*work.there, written]
+            work.made.append(Copy(written, name_of(step.version)))
         except Unbrought as unbrought:
             return _after(work, step, _told(unbrought, step.version))
         work.written, work.bytes, work.listed = work.written + 1, work.bytes + step.version.size, False
@@ -190,6 +214,14 @@ class VersionCopying:
                     told = f"versioning of the target's bucket '{self.target.bucket}' is {status or 'off'}"
                     raise Unversioned(told, hint="Enable it")
             self._keeps_versions_until = time.monotonic() + VERSIONING_SECONDS
+
+
+def _leaves_open_what_is_latest(work: _Key, made: Plan) -> bool:
+    """Whether it matters where what was written lies among what somebody else has put there."""
+    if made.steps:
+        return not made.steps[0].exact
+    own = {version.id for version in work.source}
+    return any(version.id not in own for version in work.there)
 
 
 def _told(unbrought: Unbrought, version: Version) -> Outcome:

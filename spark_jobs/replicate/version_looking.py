@@ -14,7 +14,7 @@ from core.replicating.merging import Read
 from core.replicating.version_merging import Keyed, windows
 from core.replicating.versions import Chain, doubts, fingerprint
 from spark_jobs.replicate.chains import Terms, compared, unwanted
-from spark_jobs.replicate.lacking import Lack
+from spark_jobs.replicate.lacking import Hidden, Lack
 from spark_jobs.replicate.looking import Lacks, LookedLink, Looker
 
 
@@ -25,14 +25,17 @@ class VersionLooker(Looker):
         return self.opens.place(region, uri, versions=True)
 
     def _terms_of(self, link: LookedLink) -> Terms:
-        return Terms(exact=bool(link.exact), newest=self.rule.both_ways)
+        """What hides something waits until it has been judged, and so does what shows something where it may be that
+        only a purge has not been done yet."""
+        return Terms(bool(link.exact), self.rule.both_ways, hides=False, shows=not self.rule.purges)
 
     def windows(
         self, low: str, high: str | None, but: Collection[int] = (), ahead: Callable[[Read], Read] = lambda read: read
     ) -> Iterator[Any]:
         """As a Looker's, of chains; nothing is read `ahead`, for where a page begins the one before it tells."""
         targets = {pk: place.versions for pk, place in self.places.items() if pk not in but}
-        yield from windows(self.source.versions, targets, low, high, self.pool.map if len(targets) > 1 else map)
+        each = self.pool.map if len(targets) > 1 else map
+        yield from windows(self.source.versions, targets, low, high, each, tail=self.rule.purges)
 
     def wants(self, item: Any) -> bool:
         """Whether the rule copies anything of a key."""
@@ -70,6 +73,7 @@ class VersionLooker(Looker):
 
     def lacking_of(self, keys: Sequence[str], tried: Collection[int] = ()) -> Lacks:
         """What the targets lack of these keys. Raises what the source answers for one of them."""
+        self.hidden.clear()
         named = [key for key in keys if is_copied(key)]
         chains = dict(zip(named, self.pool.map(self._chain, named), strict=True))
         unknown = [Lack(key.encode(), -1, "") for key, chain in chains.items() if chain is None]
@@ -98,7 +102,11 @@ class VersionLooker(Looker):
             there = self.places[link.pk].chain(item.key)
         except LakeMirrorError:
             return _lack(item, item.size)
-        return self._lack_of(link.pk, self._terms_of(link), (item, there))
+        terms = self._terms_of(link)
+        marker = terms.hiding(item.key, item.chain, there, unwanted(self.rule, item.chain))
+        if marker is not None:
+            self.hidden.setdefault(link.pk, []).append(Hidden(item.key, marker.id, there[-1].size))
+        return self._lack_of(link.pk, terms, (item, there))
 
 
 def _lack(item: Keyed, size: int) -> Lack:

@@ -79,8 +79,8 @@ def _any_pass(made: Pass) -> bool:
     return True
 
 
-def _no_markers(rule: Rule) -> bool:
-    return not rule.markers
+def _judges_nothing(rule: Rule) -> bool:
+    return not rule.judges
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def spark_here(w: World, *, always: bool = False) -> Iterator[SparkHere]:
     Duty.objects.filter(kind=LINK).update(queue=QUEUE)
     with (
         mock.patch("jobs.heavy.is_heavy_now", (lambda duty, region: True) if always else heavy.is_heavy_now),
-        mock.patch.object(spark_piece, "is_worth_spark", _no_markers if always else spark_piece.is_worth_spark),
+        mock.patch.object(spark_piece, "is_worth_spark", _judges_nothing if always else spark_piece.is_worth_spark),
         mock.patch.object(spark_reading, "is_worth_spark", _any_pass if always else spark_reading.is_worth_spark),
         mock.patch("deployment.wiring.replication_spark.REST_SECONDS", 0.0 if always else 60.0),
         mock.patch("deployment.config.current", lambda: other),

@@ -131,7 +131,7 @@ def test_what_lakemirror_keeps_at_a_target_is_nobodys(w: World, api: Api) -> Non
         ({"scan_every": "300"}, "scan_every", "whole number"),
         ({"labels": {"Team": "x"}}, "labels", "is no key"),
         ({"markers": "yes"}, "markers", "valid boolean"),
-        ({"purges": True}, "purges", "is not a field here"),
+        ({"purges": True}, "purges", "only a rule that copies all versions can follow purges"),
         ({"tags": {"a": ""}}, "tags", "the tag 'a' has no value"),
         ({"tags": {"a": None}}, "tags", "has no value"),
         ({"tags": {"a": 1}}, "tags", "has no value"),

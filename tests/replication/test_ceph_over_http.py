@@ -63,7 +63,12 @@ class Between(World):
 
     def begin(self, **more: Any) -> Rule:
         """Such a rule, whose target has no pin yet."""
-        rule = self.rule((AWAY, f"s3://{self.out}"), uri=f"s3://{self.src}", pinned=False, **{"metadata": "all"} | more)
+        rule = self.rule(
+            (AWAY, f"s3://{self.out}"),
+            uri=f"s3://{self.src}",
+            pinned=False,
+            **{"metadata": "all", "delete_percent": 100} | more,
+        )
         if rule.all_versions:
             Link.objects.update(exact=False)
         return rule
@@ -203,6 +208,7 @@ def test_what_minio_has_and_does_not_list_is_not_written_again_and_again(b: Betw
 def test_16_one_marker_and_not_two_where_head_can_not_tell(b: Between) -> None:
     b.versioned()
     b.put_("a")
+    b.put_("stays")  # a source that shows nothing freezes its links
     b.begin(versions="all", metadata="content")
     b.work(1)
     b.here.s3.delete_object(Bucket=b.src, Key="a")

@@ -51,7 +51,7 @@ class Sites(World):
 
     def lead(self, source: str, target: str, name: str = "r", **more: Any) -> Rule:
         """A rule from the bucket of one region to that of another."""
-        given = {"name": name, "region": source, "pinned": False, "metadata": "content"} | more
+        given = {"name": name, "region": source, "pinned": False, "metadata": "content", "delete_percent": 100} | more
         rule = self.rule((target, f"s3://{self.at[target]}"), uri=f"s3://{self.at[source]}", **given)
         if rule.all_versions:
             rule.links.update(exact=True, exact_at=clock.now())

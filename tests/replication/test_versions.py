@@ -82,6 +82,7 @@ def test_a_named_key_is_compared_by_its_chain(v: VersionWorld) -> None:
     v.rule(*BOTH)
     v.work(1)
     v.drop("a")
+    v.put("a", b"2")
     touching.objects_changed(HOME, {("src", "a"), ("src", "none")})
     v.work(1)
     equal(v)
@@ -89,6 +90,7 @@ def test_a_named_key_is_compared_by_its_chain(v: VersionWorld) -> None:
 
 def test_what_the_source_purged_stays_and_no_longer_hides(v: VersionWorld) -> None:
     v.put("a", b"1")
+    v.put("b", b"1")
     v.drop("a")
     v.rule(*BOTH)
     v.work(1)
@@ -119,6 +121,16 @@ def test_what_a_target_has_and_does_not_list_is_not_written_again_and_again(
     there = v.away.shown("out")["b/c"]
     assert len(there) == len(chain) and v.away.shown("out")["b"]
     assert [(row.name, row.status, row.code) for row in v.rows()] == [("b/c", "failed", "NotListed")]
+
+
+def test_what_somebody_hid_while_nothing_was_there_is_shown_with_the_copy(v: VersionWorld) -> None:
+    v.put("a", b"1")
+    v.put("a", b"2")
+    v.rule((FAR, "s3://out"))
+    v.later(10)
+    v.far.add("out", "a", None)
+    v.work(1)
+    assert [one.data for one in v.far.chains["out"]["a"]] == [b"1", b"2", b"", b"2"]
 
 
 def test_other_bytes_under_one_id_are_left_and_told(v: VersionWorld) -> None:

@@ -54,6 +54,12 @@ class Server:
         self.s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
         return name
 
+    def locking_bucket(self) -> str:
+        """One whose objects can be locked, too."""
+        name = f"l{uuid4().hex[:12]}"
+        self.s3.create_bucket(Bucket=name, ObjectLockEnabledForBucket=True)
+        return name
+
 
 @pytest.fixture(scope="module")
 def minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -96,11 +102,10 @@ class Buckets(World):
         self.server, self.s3 = server, server.s3
         self.src, self.plain, self.exact = server.bucket(), server.bucket(), server.bucket()
 
-    def begin(self) -> Rule:
+    def begin(self, **more: Any) -> Rule:
         """A rule of all versions, with what was tried of its targets."""
-        rule = self.rule(
-            (AWAY, f"s3://{self.plain}"), (FAR, f"s3://{self.exact}"), uri=f"s3://{self.src}", versions="all"
-        )
+        targets = ((AWAY, f"s3://{self.plain}"), (FAR, f"s3://{self.exact}"))
+        rule = self.rule(*targets, uri=f"s3://{self.src}", versions="all", **{"delete_percent": 100} | more)
         for link in rule.links.all():
             store = self.server.plain if link.region == AWAY else self.server.store
             tried = probe_exact(store, link.uri, seconds=5)

@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from uuid import UUID
+from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from adapters.s3.fast_store import ListedPage
@@ -100,6 +101,8 @@ class VersionedStore(Store):
     ) -> Any:
         """Carry out a request of the adapters."""
         parts = urlsplit(url)
+        if method == "GET" and parts.path in ("", "/"):
+            return super().send(method, url, doing)
         name, _, key = unquote(parts.path).lstrip("/").partition("/")
         query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         kind = "VERSIONS" if "versions" in query else "VERSIONING" if "versioning" in query else method
@@ -195,6 +198,15 @@ class VersionedStore(Store):
         one = self.add(bucket, key, None)
         return Answer(b"", {"x-amz-delete-marker": "true", "x-amz-version-id": one.id}, 204)
 
+    def _v_post(self, bucket: str, key: str, query: Any, given: Any, body: bytes) -> Answer:
+        """Deletes of several keys; it knows no uploads in parts."""
+        if "delete" not in query:
+            raise Invalid("501 NotImplemented")
+        for element in ElementTree.fromstring(body).iter():
+            if element.tag.endswith("Key"):
+                self._v_delete(bucket, element.text or "", {}, {}, b"")
+        return Answer(b"<DeleteResult></DeleteResult>", {})
+
     def _v_versioning(self, bucket: str, key: str, query: Any, given: Any, body: bytes) -> Answer:
         status = f"<Status>{self.status[bucket]}</Status>" if self.status[bucket] else ""
         return Answer(f"<VersioningConfiguration>{status}</VersioningConfiguration>".encode(), {})
@@ -228,7 +240,8 @@ class VersionedStore(Store):
         """What readers see."""
         name, prefix = split_uri(prefix_uri)
         self.before("LIST", name, prefix)
-        seen = {key: chain[-1] for key, chain in self._full(name) if not chain[-1].marker}
+        all_keys = sorted(self.chains[name].items())
+        seen = {key: chain[-1] for key, chain in all_keys if chain and not chain[-1].marker}
         keys = [key for key in seen if key.startswith(prefix) and key > after][:3]
         sizes, etags = [len(seen[key].data) for key in keys], [self.etags(seen[key].data) for key in keys]
         return ListedPage(keys, sizes, etags, [""] * len(keys), len(keys) == 3, [seen[key].listed for key in keys])
@@ -259,7 +272,7 @@ class VersionWorld(World):
 
     def rule(self, *targets: tuple[str, str], name: str = "r", uri: str = "s3://src", **more: Any) -> Rule:
         """A rule of all versions; a link to `far` is exact."""
-        rule = super().rule(*targets, name=name, uri=uri, **{"versions": "all"} | more)
+        rule = super().rule(*targets, name=name, uri=uri, **{"versions": "all", "delete_percent": 100} | more)
         for link in rule.links.all():
             Link.objects.filter(pk=link.pk).update(exact=link.region == FAR, exact_at=clock.now())
         return rule

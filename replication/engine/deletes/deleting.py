@@ -56,7 +56,7 @@ class Deleting:
         except StaleTarget:
             return LATE
         except Unbrought as unbrought:
-            return _of_error(unbrought)
+            return deletion_of_error(unbrought)
         except Exception:
             log.exception("an object could not be deleted for a reason that is our own fault")
             return Outcome(Kind.RETRY, Code.INTERNAL, "internal error: see the log of the worker")
@@ -81,15 +81,9 @@ class Deleting:
 
     def _delete(self, doomed: Wanted) -> Outcome:
         try:
-            self._target.delete(doomed.key, doomed.etag)
+            return carried_out(lambda: self._target.delete(doomed.key, doomed.etag), doomed.size)
         except Conflict as error:
             return self._after_conflict(doomed, error)
-        except Denied as error:
-            locked = "lock" in error.message.lower() or "worm" in error.message.lower()
-            return Outcome(*((Kind.SKIPPED, Code.LOCKED) if locked else (Kind.FAILED, Code.DELETE_DENIED)), str(error))
-        except LakeMirrorError as error:
-            return _of_error(Unbrought(Side.DESTINATION, error), begun=True)
-        return Outcome(Kind.DONE, size=doomed.size, sent=True)
 
     def _after_conflict(self, doomed: Wanted, error: Conflict) -> Outcome:
         """The target has another object there by now; or the same, and the store was busy with it."""
@@ -100,7 +94,21 @@ class Deleting:
         return Outcome(Kind.RETRY, Code.TARGET_FAILED, str(error))
 
 
-def _of_error(unbrought: Unbrought, *, begun: bool = False) -> Outcome:
+def carried_out(delete: Callable[[], None], size: int) -> Outcome:
+    """What came of a deletion that is asked for now. Raises Conflict."""
+    try:
+        delete()
+    except Conflict:
+        raise
+    except Denied as error:
+        locked = "lock" in error.message.lower() or "worm" in error.message.lower()
+        return Outcome(*((Kind.SKIPPED, Code.LOCKED) if locked else (Kind.FAILED, Code.DELETE_DENIED)), str(error))
+    except LakeMirrorError as error:
+        return deletion_of_error(Unbrought(Side.DESTINATION, error), begun=True)
+    return Outcome(Kind.DONE, size=size, sent=True)
+
+
+def deletion_of_error(unbrought: Unbrought, *, begun: bool = False) -> Outcome:
     """What a store's answer means; `begun`: the deletion may yet be carried out, if nobody answered."""
     outcome = of_error(unbrought)
     if outcome.kind is Kind.GONE:

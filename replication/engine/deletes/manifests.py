@@ -131,6 +131,19 @@ class StretchManifest:
                     known[key] = own
         return known
 
+    def versions_until(self, last: str | None) -> dict[str, dict[str, Own]]:
+        """The same where all versions are copied: by key, then by the id that the target gave."""
+        self._listed = self._of_file(last)
+        known: dict[tuple[str, str], Own | None] = {(own.key, own.version): own for own in self._listed}
+        if self.known:
+            high = None if last is None else last.encode()
+            known |= manifests.came_versions(self.taken, self.last.encode(), high)
+        found: dict[str, dict[str, Own]] = {}
+        for (key, version), own in known.items():
+            if own is not None:
+                found.setdefault(key, {})[version] = own
+        return found
+
     def take(self, last: str, merged: Merged) -> None:
         """The manifest has this of the keys up to `last`."""
         self._changed |= merged.own != self._listed

@@ -64,14 +64,14 @@ def _check(link: Link, found: Pin) -> None:
 
 def may_delete(link: Link, lease: Lease, source: PlaceReader) -> bool:
     """Whether this round may delete what was let through. Raises Fenced."""
-    if not link.rule.markers or link.frozen_since is not None or link.rule.error:
+    if not link.rule.judges or link.frozen_since is not None or link.rule.error:
         return False
     if not OpenObject.objects.filter(link=link.pk).due(clock.now()).deletes().exists():
         return False
     note_created(link.rule_id, lease, source)
     if not Link.objects.filter(pk=link.pk, frozen_since=None).exists():
         return False
-    return agrees(link)
+    return not link.rule.knows_own or agrees(link)
 
 
 def note_created(rule_id: int, lease: Lease, source: Any) -> None:
