@@ -44,7 +44,9 @@ from spark_jobs.runner import Spark
 from tests.mirrors.harness import Deployment
 from tests.replication.world import AWAY, HOME, World
 from tests.s3_double import KEYS, S3Double, Thing
+from tests.spark.cluster import Cluster
 from tests.spark.server import ConnectServer
+from tests.spark.test_cluster import TWO_SMALL_EXECUTORS
 
 pytestmark = pytest.mark.spark
 
@@ -246,3 +248,34 @@ def test_5_spark_is_killed_in_the_middle_of_a_slice(lm: Deployment, tmp_path: Pa
             w.copy()
             assert w.rows() == [] and len(target.puts) == 300
             assert target.puts.total() - 300 <= 4, "what was in hand alone"
+
+
+def test_5_what_an_executor_had_in_hand_that_was_killed_is_written_by_nobody_else(tmp_path: Path) -> None:
+    """On a real cluster: Spark gives its task to the other executor, which writes nothing, for the first one may only
+    be cut off. It tells so, and the worker waits."""
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with S3Double() as source, Slow() as target, mock.patch.dict(os.environ, {EXECUTORS_KEY: BOX}):
+        cluster = Cluster(folder)
+        try:
+            cluster.start()
+            with server_with(tmp_path, BOX, **{"spark.master": cluster.url, **TWO_SMALL_EXECUTORS}) as server:
+                spark, rows = Spark(server.url), list[Any]()
+                spark.warm_up()
+                settings = settings_between(source, target, Limits(16))
+                for at in range(400):
+                    source.put(f"src/{at:05}", b"%d" % at)
+                things = [source.things[f"src/{at:05}"] for at in range(400)]
+                wanted = [Wanted(f"{at:05}", one.size, one.etag, True) for at, one in enumerate(things)]
+                target.seconds, target.at = 0.05, {60: lambda: os.kill(cluster.executors()[0], signal.SIGKILL)}
+                work = dealt([row_of(at, one) for at, one in enumerate(wanted)], TASKS)
+                spark.run_copies(partial(copy, settings=settings), work, rows.extend, "1")
+                spark.session().stop()
+        finally:
+            cluster.stop()
+    ended = [row for row in rows if row["kind"] == "task"]
+    repeated = sum(row["again"] for row in ended)
+    tried = [row["pk"] for row in rows if row["kind"] == "tried"]
+    assert len(ended) == TASKS and repeated >= 1
+    assert len(tried) == len(set(tried)) == 400 - repeated * 50
+    assert set(target.puts.values()) == {1}, "nothing was written twice"
