@@ -258,4 +258,4 @@ def _written(outcome: Outcome) -> str:
     return json.dumps([(one.there, one.of) for one in outcome.made]) if outcome.made else ""
 
 
-_TOLD = tuple(one.name for one in fields(Outcome) if one.name not in ("kind", "code"))
+_TOLD = tuple(one.name for one in fields(Outcome) if one.name not in ("kind", "code", "made"))
