@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from replication.models import Approval, Rule
+from replication.models import Approval, OpenObject, Rule
 from tests.replication.test_over_http import Server, heads, r, s3, server
 from tests.replication.world import HOME, World
 
@@ -71,3 +71,27 @@ def test_what_needs_approval_stays_until_then(r: World, s3: Any) -> None:
     _look(r)
     _due(r)
     assert "c" in heads(s3, "out") and Approval.objects.get().number == 1
+
+
+def test_deletions_both_ways(r: World, s3: Any) -> None:
+    """Between two buckets of one server."""
+    for name, other in (("src", "out"), ("out", "src")):
+        told = {"conflict": "newest", "markers": True, "delete_percent": 100, "pinned": False}
+        r.rule((HOME, f"s3://{other}"), name=name, uri=f"s3://{name}", **told)
+    for key in ("a", "b/ü +", "c", "stays"):
+        s3.put_object(Bucket="src", Key=key, Body=key.encode())
+    for _ in range(2):
+        _look(r)
+        r.copy()
+    assert set(heads(s3, "out")) == {"a", "b/ü +", "c", "stays"}
+    s3.delete_object(Bucket="src", Key="a")
+    s3.delete_object(Bucket="out", Key="b/ü +")
+    s3.delete_object(Bucket="out", Key="c")
+    s3.put_object(Bucket="src", Key="c", Body=b"written since")
+    for _ in range(3):
+        _look(r)
+        OpenObject.objects.filter(status="deleting").update(next_try=r.link(name="src").rule.created_at)
+        r.copy()
+    assert set(heads(s3, "src")) == set(heads(s3, "out")) == {"c", "stays"}
+    assert s3.get_object(Bucket="out", Key="c")["Body"].read() == b"written since"
+    assert not OpenObject.objects.exists()
