@@ -217,13 +217,14 @@ def retry(link: Link, which: Q, now: datetime, *, counted: Q | None = None) -> i
 
     However many there are it is one statement, of a rule that follows deletions two. Rows that are so already stay as
     they are: each index that a row is written into again costs as much as the row. Deletions that wait to be let
-    through stay, too.
+    through, or for the second look at the source, stay, too.
     """
     rows = OpenObject.objects.filter(which, link=link.pk)
     rule = Rule.objects.filter(pk=link.rule_id).first()
     if rule is None or not rule.judges:
         return _due(link, rows, PENDING, now, counted)
-    free = rows.exclude(status=OpenStatus.WAITING.value)
+    untried = Q(status=OpenStatus.DELETING.value, attempts=0, code="")
+    free = rows.exclude(Q(status=OpenStatus.WAITING.value) | untried)
     return sum(_due(link, free.filter(kind=kind), status, now, None) for kind, status in _DUE.items())
 
 
