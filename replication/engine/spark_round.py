@@ -11,13 +11,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.bringing import Unbrought
 from core.errors import Fenced, LakeMirrorError, RemoteFailure
 from core.replicating.health import Standing
 from core.replicating.outcomes import Kind
-from core.replicating.retries import SLICE_SECONDS
+from core.replicating.retries import MARGIN_SECONDS, SLICE_SECONDS
 from db.chunks import chunks
 from deployment.wiring import replication_jobs, replication_spark
 from jobs.lease import Lease
@@ -116,6 +117,11 @@ class SparkRound(Round):
     def _settle(self, ended: list[Ended]) -> None:
         self._begun += sum(one.outcome.kind is not Kind.LATE for one in ended)
         super()._settle(ended)
+
+    def _note_writes(self, until: datetime) -> bool:
+        """Tasks that have not heard of a stop go on to the end of the slice."""
+        ends = datetime.fromtimestamp(self._ends_at, UTC) + timedelta(seconds=MARGIN_SECONDS)
+        return super()._note_writes(max(until, ends))
 
     def _follow(self, now: Link) -> None:
         """Other limits reach the tasks, but for what they can't share: then the next slice has others."""

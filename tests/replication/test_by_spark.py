@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
 import pytest
 
-from core.errors import Denied
+from core.errors import Denied, Unreachable
 from core.replicating.health import REFUSALS
+from core.replicating.retries import LONGEST_WRITES
 from core.store_access import EXECUTORS_KEY
+from db import clock
 from deployment import config
 from deployment.wiring import replication_spark
 from jobs.models import Duty, Worker
@@ -228,6 +231,27 @@ def test_34_limits_that_are_changed_are_told_to_the_tasks_at_work(
     w.copy()
     assert [one.limits.bytes_per_second for one in spark.settings] == [10_000_000]
     assert b'"bytes_per_second": 16000000.0' in told[0], "one task is left, and has all of it"
+
+
+def test_a_slice_that_is_to_stop_is_waited_for_to_its_end(
+    w: World, spark: SparkHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that is lost then may not have told its tasks."""
+    monkeypatch.setattr("replication.engine.round.TOLD_SECONDS", 0.0)
+    a_rule(w)
+    Duty.objects.filter(kind=LINK).update(queue=QUEUE)
+    began = clock.now()
+
+    def stops(number: int) -> None:
+        if number == 1:
+            Link.objects.update(workers=4)
+        if number == 5:
+            raise Unreachable("the worker is lost")
+
+    spark.fails = stops
+    w.copy()
+    until = w.link().writes_until
+    assert until is not None and until >= began + timedelta(seconds=LONGEST_WRITES)
 
 
 def test_deletions_are_the_worker_s(w: World, spark: SparkHere) -> None:
