@@ -4,9 +4,12 @@ the priorities of their rules.
 
 from __future__ import annotations
 
+from django.db.models import Exists, OuterRef
+
 from core.replicating.states import Health, OpenStatus
 from core.shared_limits import Sharer, shares
-from replication.models import Link, OpenCount, StoreLimit
+from db import clock
+from replication.models import Link, OpenCount, OpenObject, StoreLimit
 from spark_jobs.replicate.settings import Limits
 
 
@@ -28,8 +31,9 @@ def _shared(link: Link, own: float) -> float:
 
 
 def _others(link: Link) -> list[Sharer]:
-    """Links to the same store that have something to copy, and may."""
-    busy = OpenCount.objects.filter(status=OpenStatus.PENDING.value, number__gt=0).values("link")
+    """Links to the same store that have something to copy, and may; not those of which all waits for its next try."""
+    due = OpenObject.objects.filter(link=OuterRef("link")).due(clock.now()).copies()
+    busy = OpenCount.objects.filter(Exists(due), status=OpenStatus.PENDING.value, number__gt=0).values("link")
     live = Link.objects.live().filter(region=link.region, paused=False, rule__paused=False, health=Health.UP.value)
     found = live.filter(stale_since=None, pk__in=busy).exclude(pk=link.pk).select_related("rule")
     return [_sharer(one) for one in found]

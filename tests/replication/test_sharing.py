@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from core.access.documents import allow, policy_document
 from core.replicating.states import Order
+from db import clock
 from rbac import services as rbac
 from rbac.models import User
 from replication.engine import round as rounds
@@ -28,7 +30,7 @@ LIMIT = 100_000_000
 def busy(name: str, priority: int, **more: Any) -> Link:
     """The link of a rule that has something to copy."""
     link = a_rule(name, priority=priority).links.get()
-    open_object(link, "a")
+    open_object(link, "a", next_try=clock.now())
     Link.objects.filter(pk=link.pk).update(**more)
     return Link.objects.select_related("rule").get(pk=link.pk)
 
@@ -60,6 +62,13 @@ def test_those_that_have_nothing_to_copy_share_nothing() -> None:
     busy("down", 0, health="down")
     elsewhere = busy("elsewhere", 0, region="ap-southeast-2")
     assert bytes_of(first) == LIMIT and bytes_of(elsewhere) == 0
+
+
+def test_those_whose_objects_wait_for_their_next_try_share_nothing() -> None:
+    first, failing = busy("first", 1), busy("failing", 0)
+    StoreLimit.objects.create(region=AWAY, bytes_per_second=LIMIT)
+    OpenObject.objects.filter(link=failing).update(next_try=clock.now() + timedelta(hours=1))
+    assert bytes_of(first) == LIMIT
 
 
 def test_a_round_goes_by_its_share(w: World) -> None:
