@@ -156,6 +156,9 @@ class Following:
         for found in windows:
             for link_id in sorted(found):
                 link = ledger.hold(link_id)
+                if link_id in self.at and manifests.is_forgotten(self.at[link_id].row):
+                    self._note_unsure({link_id})  # what this look went by does not hold any more
+                    continue
                 if link is not None and Rule.objects.filter(pk=link.rule_id, markers=True).exists():
                     deletions.note(link, found[link_id].stretch, found[link_id].gone, now)
                     for place, buried in sorted(found[link_id].buried.items()):

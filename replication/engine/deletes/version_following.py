@@ -190,6 +190,9 @@ class VersionFollowing:
             duties.wake_links(looking.note(self.rule, lacks))
             for link_id, found in sorted(seen.links.items()):
                 link = ledger.hold(link_id)
+                if link_id in self.own and manifests.is_forgotten(self.own[link_id].row):
+                    self._note_unsure({link_id})  # what this look went by does not hold any more
+                    continue
                 if link is not None and not link.removing:
                     doomed.note(link, seen.stretch, found.doomed, now)
 
