@@ -96,8 +96,7 @@ def _forget_what_was_there(link: Link) -> None:
     if not ends.follows(link.rule):
         return
     place = ends.target_of(link)
-    known = sorted({link.pk, *(other.pk for other in ends.others_at(place, link.pk))})
-    for pk in known:
+    for pk in sorted({link.pk, *(one.pk for one in ends.links_at(place))}):
         ledger.hold(pk)
         manifests.forget_link(pk)
     tombstones.forget(place)

@@ -23,9 +23,10 @@ from core.replicating.wishes import RuleWish, TargetWish
 from db import clock
 from mirrors.services.placement import hold_places
 from rbac import services as rbac
+from replication.engine.deletes import ends
 from replication.models import Link, Rule
 from replication.services import places, versioning
-from replication.transitions import deletions, duties, ledger, manifests, shards
+from replication.transitions import deletions, duties, ledger, manifests, shards, tombstones
 from web.etags import ANYTHING, Seen
 from web.parsing import require_text
 
@@ -175,6 +176,7 @@ def _store(wish: RuleWish, exact: Sequence[bool | None]) -> Rule:
         tried = {"exact": exact[number - 1], "exact_at": None if exact[number - 1] is None else now}
         Link.objects.create(rule=rule, number=number, **place, **target.limits, **tried)
     shards.begin(rule, now)
+    _forget_older_deletions(rule)
     duties.ensure(rule)
     duties.wake_scan(rule.pk)
     return rule
@@ -231,6 +233,13 @@ def _drop_deletions(rule: Rule) -> None:
         deletions.hold_back(link, clock.now())
         deletions.drop(link, Q(), disowning=False)
     manifests.forget(rule.pk)
+    _forget_older_deletions(rule)
+
+
+def _forget_older_deletions(rule: Rule) -> None:
+    """What was deleted at its ends while no rule followed that stays elsewhere, and may come back."""
+    for place in ends.only_of(rule):
+        tombstones.forget(place)
 
 
 def rule_delete(*, actor: Any, name: str, reason: str = "", seen: Seen = ANYTHING) -> None:

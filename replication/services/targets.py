@@ -19,12 +19,13 @@ from core.replicating.wishes import MOST_TARGETS, RuleWish, TargetWish
 from db import clock
 from mirrors.services.placement import hold_places
 from rbac import services as rbac
+from replication.engine.deletes import ends
 from replication.models import Link, Rule
 from replication.services import places, versioning
 from replication.services.links import find_link
 from replication.services.places import Target
 from replication.services.rules import UPDATE, exactness, find_rule
-from replication.transitions import duties, ledger
+from replication.transitions import duties, ledger, tombstones
 
 
 def rights_to_add(name: str, uri: str) -> list[Right]:
@@ -123,6 +124,8 @@ def _store(rule: Rule, wish: TargetWish, exact: bool | None) -> Link:
     tried = {"exact": exact, "exact_at": None if exact is None else now}
     where = {"region": wish.region, "uri": wish.uri, "added_at": now, "uncompared": True}
     link: Link = Link.objects.create(rule=rule, number=number, **where, **wish.limits, **tried)
+    if (place := ends.target_of(link)) in ends.only_of(rule):
+        tombstones.forget(place)
     Rule.objects.filter(pk=rule.pk).update(last_link=number, scan_wanted=True)
     duties.ensure(rule)
     duties.wake_scan(rule.pk)

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from django.db.models import Exists, OuterRef
+
 from core.replicating.both_ways.tombstones import Since
 from core.replicating.both_ways.tombstones import Tombstone as Buried
 from core.replicating.stamps import Stamp
@@ -58,9 +60,12 @@ def is_there(place: str, keys: Collection[bytes]) -> None:
 
 
 def pardon(place: str, approval_id: int) -> None:
-    """What was deleted at the place, and was not to be deleted elsewhere, may come back."""
+    """What was deleted at the place, and was not to be deleted elsewhere, may come back: there, and to where another
+    link has deleted it already."""
     keys = OpenObject.objects.filter(approval=approval_id).values("key")
-    Tombstone.objects.filter(place=place, key__in=keys).update(since=Since.PARDONED.value)
+    told = {name: OuterRef(name) for name in ("key", "at", "region", "bucket")}
+    same = Tombstone.objects.filter(place=place, **told)
+    Tombstone.objects.filter(Exists(same), key__in=keys).update(since=Since.PARDONED.value)
 
 
 def forget(place: str) -> None:

@@ -113,8 +113,7 @@ class CopyingBothWays(Copying):
 
     def _replace(self, key: str, seen: Head, there: Head | None) -> Outcome:
         own = self._origins.at_source(self._source.uri(key), seen)
-        if there is None and self._bars is not None and self._bars.is_barred(key, have(own, seen)):
-            self._pinned()  # of another bucket than the one that was pinned nothing is known
+        if there is None and self._is_barred(key, have(own, seen)):
             return Outcome(Kind.DONE, size=seen.info.size, etag=seen.info.etag)
         done = self._written(key, own, seen, there)
         lost = self._loser(key, there) if done.sent and there is not None and not _keeps_versions(there) else ""
@@ -124,6 +123,18 @@ class CopyingBothWays(Copying):
         """What somebody wrote at the target, and was replaced; "" for a copy of ours: that is elsewhere, too."""
         stamp = self._origins.at_target(self._target.uri(key), there)
         return Loser(stamp.at, there.info.size, there.info.etag).told() if stamp.is_own else ""
+
+    def _is_barred(self, key: str, source: Have) -> bool:
+        if self._bars is None:
+            return False
+        try:
+            barred = self._bars.is_barred(key, source)
+        except Judged:
+            self._pinned()
+            raise
+        if barred:
+            self._pinned()  # of another bucket than the one that was pinned nothing is known
+        return barred
 
     def _written(self, key: str, own: Stamp, seen: Head, there: Head | None) -> Outcome:
         uri = self._target.uri(key)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from adapters.places.manifest_file import Picks
 from core.bringing import Side
-from core.errors import LakeMirrorError, NotFound
+from core.errors import Conflict, LakeMirrorError, NotFound
 from core.replicating.both_ways.tombstones import Have, Since, Tombstone, covers, is_barred, later
 from core.replicating.deletes import Own
 from core.replicating.outcomes import Judged, Kind
@@ -27,6 +27,7 @@ from replication.transitions import manifests, tombstones
 FILES = 8
 """So many files are held at a time."""
 _UNREADABLE = "what LakeMirror knows of the target can't be read: {}"
+_OTHERS = "the target had this object: the rule that copied it has to find out first whether it was deleted there"
 
 
 class Bar(NamedTuple):
@@ -128,7 +129,11 @@ class Bars:
         if bar.error is not None:
             text = _UNREADABLE.format(bar.error)
             raise Judged(Side.DESTINATION, bar.error, Kind.RETRY, Code.TARGET_FAILED, text)
-        return is_barred(source, bar.tombstone, bar.known, bar.others)
+        if is_barred(source, bar.tombstone, bar.known):
+            return True
+        if is_barred(source, bar.tombstone, bar.known, bar.others):
+            raise Judged(Side.DESTINATION, Conflict(_OTHERS), Kind.RETRY, Code.TARGET_FAILED, _OTHERS)
+        return False
 
     def may_delete(self, key: str, there: Have) -> bool:
         """Whether what the target has is what was deleted at the source, or older."""

@@ -123,8 +123,7 @@ class BothEnds:
     def _told(self, link_id: int, stretch: Stretch, merged: Merged, steps: Mapping[str, Any], buried: Any) -> Told:
         gone, barred, own = list[Own](), set[bytes](), {one.key: one for one in merged.own}
         for key, found in steps.items():
-            if found is None:
-                barred.add(key.encode())
+            if found is None:  # what the source lists is noted, and whoever copies it finds out
                 if key in stretch.known:
                     own[key] = stretch.known[key]
                 continue
@@ -135,7 +134,7 @@ class BothEnds:
                 gone.append(Own(key, target.size, target.etag))
             elif key not in stretch.source:
                 own.pop(key, None)  # it comes back, or is nowhere
-            if told.act is Act.NOTHING and key in stretch.source:
+            if told.act is Act.NOTHING and key in stretch.source and target is None:
                 barred.add(key.encode())
         kept = [own[key] for key in sorted(own)]
         return Told(replace(merged, own=kept, gone=gone), gone, frozenset(barred), buried)

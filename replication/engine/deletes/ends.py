@@ -32,9 +32,23 @@ def follows(rule: Rule) -> bool:
     return rule.markers and rule.both_ways and not rule.all_versions
 
 
-def others_at(place: str, but: int) -> list[Link]:
-    """The other links that begin or end at a place and follow deletions; not those that are frozen, for of these nobody
-    knows what their source should have."""
+def links_at(place: str) -> list[Link]:
+    """The links that begin or end at a place and follow deletions."""
     kinds = {"rule__markers": True, "rule__conflict": Prevails.NEWEST.value, "rule__versions": Versions.LATEST.value}
-    links = Link.objects.filter(**kinds, rule__deleting=False, removing=False, frozen_since=None).exclude(pk=but)
-    return [link for link in links.select_related("rule") if place in (target_of(link), source_of(link.rule))]
+    links = Link.objects.live().filter(**kinds).select_related("rule")
+    return [link for link in links if place in (target_of(link), source_of(link.rule))]
+
+
+def others_at(place: str, but: int) -> list[Link]:
+    """Those of them that are not this one; nor those that are frozen, for of these nobody knows what their source
+    should have."""
+    return [link for link in links_at(place) if link.pk != but and link.frozen_since is None]
+
+
+def only_of(rule: Rule) -> set[str]:
+    """The ends of a rule that leads both ways where no other rule follows deletions: what was deleted there before is
+    nobody's to know."""
+    if not rule.both_ways:
+        return set()
+    places = {source_of(rule), *map(target_of, rule.links.all())}
+    return {place for place in places if all(link.rule_id == rule.pk for link in links_at(place))}

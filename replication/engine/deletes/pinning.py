@@ -13,6 +13,7 @@ from db import clock
 from deployment.wiring import replication_jobs
 from jobs.lease import Lease
 from replication.engine.building import pin_of
+from replication.engine.deletes.ends import follows, links_at, source_of, target_of
 from replication.engine.deletes.manifests import folder_of, is_believed
 from replication.models import Link, OpenObject
 from replication.transitions import duties, freezing, ledger, manifests
@@ -71,7 +72,16 @@ def may_delete(link: Link, lease: Lease, source: PlaceReader) -> bool:
     note_created(link.rule_id, lease, source)
     if not Link.objects.filter(pk=link.pk, frozen_since=None).exists():
         return False
-    return not link.rule.knows_own or agrees(link)
+    return _source_is_pinned(link, source) and (not link.rule.knows_own or agrees(link))
+
+
+def _source_is_pinned(link: Link, source: PlaceReader) -> bool:
+    """Whether the source still has the pins of the links that lead back there: else it has lost what it lacks."""
+    if not follows(link.rule):
+        return True
+    place = source_of(link.rule)
+    back = [one for one in links_at(place) if one.pinned_at is not None and target_of(one) == place]
+    return all(pin_of(one, source).is_there() for one in back)
 
 
 def note_created(rule_id: int, lease: Lease, source: Any) -> None:
