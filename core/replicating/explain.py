@@ -90,6 +90,7 @@ class LinkFacts:
     stale: str = ""
     """Why nothing is written at the target before somebody confirms it, "" if it may be."""
     frozen: str = ""
+    frozen_for_target: bool = False
     """Why nothing is deleted there before somebody confirms the source, "" if it may be."""
     asked: int = 0
     """So many deletions wait for somebody to approve them."""
@@ -195,7 +196,8 @@ def _stale(link: LinkFacts) -> Phrase:
 
 def _frozen(link: LinkFacts, now: datetime) -> Phrase:
     told = sentence(f"nothing is deleted: {link.frozen}")
-    told = sentences(told, say("Look at the source; then confirm it, and deletions are judged anew."))
+    mend = "Remove one of the two" if link.frozen_for_target else "Look at the source"
+    told = sentences(told, say(f"{mend}; then confirm the source, and deletions are judged anew."))
     return sentences(told, _copying(link, now) if link.pending else say())
 
 

@@ -43,6 +43,7 @@ WORDS: Mapping[Code, str] = {
     Code.DELETE_DENIED: "the key may not delete it at the target",
     Code.TARGET_STALE: "what lies at the target is not what the link has pinned there",
     Code.SOURCE_EMPTY: "the source is empty, and had objects",
+    Code.TARGET_REPOSITORY: "a repository of lakeFS lies at the target, or within it",
     Code.SOURCE_RECREATED: "the source's bucket was deleted and created anew",
     Code.INTERNAL: "LakeMirror failed; the worker's log says why",
 }

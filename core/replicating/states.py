@@ -105,5 +105,6 @@ class Code(StrEnum):
     DELETE_DENIED = "DstDelObjNotPermitted"
     TARGET_STALE = "TargetStale"
     SOURCE_EMPTY = "SourceEmpty"
+    TARGET_REPOSITORY = "TargetIsRepository"
     SOURCE_RECREATED = "SourceRecreated"
     INTERNAL = "Internal"

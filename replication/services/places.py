@@ -17,10 +17,10 @@ from core.replicating.wishes import RuleWish, TargetWish, told_overlap
 from deployment import config
 from deployment.wiring import clients, region_settings, replication_jobs
 from installations.claimed_places import claimed_places
-from mirrors.models import Mirror, Repository
 from mirrors.services.placement import repositories_of
 from rbac import services as rbac
 from replication.models import Link, Rule
+from replication.queries.lakefs_places import places_of_lakefs
 from replication.services.ways_back import Target, check_no_way_back, place_of_link
 
 APP = "replication"
@@ -125,10 +125,7 @@ Taken = tuple[Place, str, tuple[str, str]]
 
 
 def _of_mirrors() -> Iterator[Taken]:
-    for name, at, namespace in Mirror.objects.order_by().values_list("name", "region", "storage_namespace"):
-        yield region_settings.place(at, namespace), f"where the mirror '{name}' lies", _SEE_REPOSITORIES
-    for name, at, namespace in Repository.objects.order_by().values_list("name", "region", "storage_namespace"):
-        yield region_settings.place(at, namespace), f"the storage namespace of '{name}'", _SEE_REPOSITORIES
+    yield from ((place, whose, _SEE_REPOSITORIES) for place, whose in places_of_lakefs())
 
 
 def _of_others() -> Iterator[Taken]:

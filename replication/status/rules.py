@@ -15,7 +15,7 @@ from core.mirroring.states import State
 from core.replicating.explain import LinkFacts, ScanFacts, Told, tell_link, tell_rule
 from core.replicating.reasons import reason_words
 from core.replicating.retries import LONGEST_WRITES
-from core.replicating.states import ApprovalState, OpenStatus
+from core.replicating.states import ApprovalState, Code, OpenStatus
 from core.text.phrases import Phrase
 from core.travelling.words import travel_words
 from jobs.models import Duty
@@ -278,6 +278,15 @@ def _unsure(link: Link) -> str:
     return "it was more than is noted at once, and all is compared again" if link.unnoted_deletes else ""
 
 
+def _sums(counts: Sequence[ReasonCount]) -> dict[str, tuple[int, int]]:
+    """Objects and bytes by status; those that there are none of are 0."""
+    sums: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for count in counts:
+        number, size = sums[count.status]
+        sums[count.status] = number + count.number, max(0, size + count.bytes)
+    return sums
+
+
 def _link_reading(
     link: Link,
     counts: Sequence[ReasonCount],
@@ -287,10 +296,7 @@ def _link_reading(
     duty: Duty | None,
     now: datetime,
 ) -> LinkReading:
-    sums: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for count in counts:
-        number, size = sums[count.status]
-        sums[count.status] = number + count.number, max(0, size + count.bytes)
+    sums = _sums(counts)
     pending, pending_bytes = sums[OpenStatus.PENDING.value]
     facts = LinkFacts(
         number=link.number,
@@ -316,6 +322,7 @@ def _link_reading(
         held_until=_held_until(link, duty, now),
         stale=link.stale_message if link.stale_since else "",
         frozen=link.frozen_message if link.frozen_since and rule.judges else "",
+        frozen_for_target=link.frozen_code == Code.TARGET_REPOSITORY,
         asked=asked,
         unsure=_unsure(link) if rule.judges else "",
         deletes=sums[OpenStatus.WAITING.value][0] + sums[OpenStatus.DELETING.value][0],

@@ -13,15 +13,21 @@ from replication.transitions import deletions, ledger
 EMPTY = "the source is empty, and had objects when it was compared before"
 HIDDEN = "the source shows no object any more, and showed some when it was compared before"
 GONE = "the source's bucket does not exist"
+REPOSITORY = "a repository of lakeFS, or a mirror, lies at the target, within it or around it"
 
 
 def freeze(rule_id: int, code: Code, message: str, now: datetime) -> None:
     """Nothing is deleted by the links of a rule before somebody confirms its source. Inside of a transaction."""
     ledger.hold_all(rule_id)
     for link in Link.objects.filter(rule=rule_id, frozen_since=None).order_by("pk"):
-        deletions.hold_back(link, now)
+        freeze_link(link, code, message, now)
+
+
+def freeze_link(link: Link, code: Code, message: str, now: datetime) -> None:
+    """The same of one link. Inside of a transaction that holds it."""
+    deletions.hold_back(link, now)
     told = {"frozen_since": now, "frozen_code": code.value, "frozen_message": message[:1000]}
-    Link.objects.filter(rule=rule_id, frozen_since=None).update(**told)
+    Link.objects.filter(pk=link.pk, frozen_since=None).update(**told)
 
 
 def thaw(link: Link) -> None:

@@ -16,6 +16,7 @@ from core.replicating.outcomes import Kind, Outcome
 from core.replicating.states import ApprovalState, Code
 from db import clock
 from jobs.models import Duty
+from mirrors.models import Repository
 from replication.engine import link as link_duty
 from replication.engine import settling
 from replication.engine.deletes.following import Following
@@ -363,6 +364,24 @@ def pinned_beside(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
             w.pin(link)
 
     monkeypatch.setattr(Following, "enter", and_pinned)
+
+
+@pytest.mark.parametrize("namespace", ["s3://out/lake", "s3://out"])
+def test_nothing_is_deleted_where_a_repository_of_lakefs_lies_by_now(w: World, namespace: str, root: Any) -> None:
+    copied(w, "lake/a", "lake/b")
+    go(w, "lake/b")
+    look(w)
+    lake = Repository.objects.create(region=AWAY, name="restored", storage_namespace=namespace, creation_date=1)
+    w.later(61)
+    w.copy()
+    assert len(w.there()) == 2
+    (link,) = rule_reading(Rule.objects.get(), clock.now()).links
+    assert link.told.word == "Frozen" and "a repository of lakeFS" in str(link.told.sentence)
+    assert "Remove one of the two" in str(link.told.sentence)
+    lake.delete()
+    approvals.confirm_source(actor=root, name="r", number=1)
+    follow(w)
+    assert set(w.there()) == {"lake/a"}
 
 
 # --- what a store answers ---------------------------------------------------------------------------------------------

@@ -9,13 +9,15 @@ from typing import Any
 from adapters.places.reader import PlaceReader
 from core.bringing import Unbrought
 from core.errors import LakeMirrorError
+from core.replicating.states import Code
 from db import clock
-from deployment.wiring import replication_jobs
+from deployment.wiring import region_settings, replication_jobs
 from jobs.lease import Lease
 from replication.engine.building import pin_of
 from replication.engine.deletes.ends import follows, links_at, source_of, target_of
 from replication.engine.deletes.manifests import folder_of, is_believed
 from replication.models import Link, OpenObject
+from replication.queries.lakefs_places import places_of_lakefs
 from replication.transitions import duties, freezing, ledger, manifests
 from spark_jobs.replicate.pins import Pin, StaleTarget
 
@@ -70,6 +72,7 @@ def may_delete(link: Link, lease: Lease, source: PlaceReader) -> bool:
     if not OpenObject.objects.filter(link=link.pk).due(clock.now()).deletes().exists():
         return False
     note_created(link.rule_id, lease, source)
+    note_repository(link, lease)
     if not Link.objects.filter(pk=link.pk, frozen_since=None).exists():
         return False
     return _source_is_pinned(link, source) and (not link.rule.knows_own or agrees(link))
@@ -90,6 +93,16 @@ def note_created(rule_id: int, lease: Lease, source: Any) -> None:
     if created:
         with lease.transaction():
             freezing.note_created(rule_id, created, clock.now())
+
+
+def note_repository(link: Link, lease: Lease) -> None:
+    """Whether a repository of lakeFS lies where the link would delete: it may need what the source does not. Raises
+    Fenced."""
+    place = region_settings.place(link.region, link.uri)
+    if any(place.overlaps(taken) for taken, _ in places_of_lakefs()):
+        with lease.transaction():
+            if (held := ledger.hold(link.pk)) is not None:
+                freezing.freeze_link(held, Code.TARGET_REPOSITORY, freezing.REPOSITORY, clock.now())
 
 
 def agrees(link: Link) -> bool:
