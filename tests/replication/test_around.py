@@ -59,7 +59,10 @@ def test_what_keys_need_at_the_places_of_rules() -> None:
     own = ["arn:aws:s3:::dst/_lakemirror/uploads/*", "arn:aws:s3:::dst/_lakemirror_probe_*"]
     assert told[("s3:DeleteObject",)] == own
     versions = statements(store_policy([Need(Side.COPIED_TO, "", place="s3://dst/in", versions=True)]))
-    assert versions[("s3:DeleteObject", "s3:DeleteObjectVersion", "s3:ReplicateObject")] == ["arn:aws:s3:::dst/in/*"]
+    assert versions[("s3:DeleteObject", "s3:ReplicateObject")] == ["arn:aws:s3:::dst/in/*"]
+    assert versions[("s3:DeleteObjectVersion",)] == ["arn:aws:s3:::dst/in/_lakemirror_probe_*"]
+    purges = statements(store_policy([Need(Side.COPIED_TO, "", place="s3://dst/in", versions=True, purges=True)]))
+    assert purges[("s3:DeleteObjectVersion",)] == ["arn:aws:s3:::dst/in/*"]
     assert versions[("s3:ListBucketVersions", "s3:GetBucketVersioning")] == ["arn:aws:s3:::dst"]
     travels = statements(store_policy([Need(Side.COPIED_FROM, "", place="s3://src", travels=True)]))
     assert ["arn:aws:s3:::src/*"] in travels.values() and "s3:GetObjectTagging" in str(travels)
