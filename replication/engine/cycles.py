@@ -75,12 +75,13 @@ def end(rule: Rule, lease: Lease) -> bool:
         links.update(overflowed=False)
         # Where nobody knew what is the link's own, or could note it all, it is not known what is to be deleted.
         known = links.filter(unsure_deletes=False, unnoted_deletes=False) if rule.judges else links
-        known.update(compared_at=now)
-        manifests.tell_foreign(rule.pk, list(known.values_list("pk", flat=True)) if rule.knows_own else ())
+        if not rule.scan_wanted:  # else this look may not have known what is theirs
+            manifests.tell_foreign(rule.pk, list(known.values_list("pk", flat=True)) if rule.knows_own else ())
         emptied = rule.full_objects and not sums["objects"]
         if rule.judges and (emptied or (rule.full_shown and not rule.cycle_shown)):
             freezing.freeze(rule.pk, Code.SOURCE_EMPTY, freezing.EMPTY if emptied else freezing.HIDDEN, now)
         duties.wake_links(deletions.end_look(rule, now))
+        known.update(compared_at=now)
         if rule.markers and rule.both_ways:
             tombstones.purge(now)
         Rule.objects.filter(pk=rule.pk).update(

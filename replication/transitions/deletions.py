@@ -157,7 +157,7 @@ def _judge(rule: Rule, link: Link, now: datetime) -> bool:
     by_hour = of_last_day(link.deletes_by_hour, hour := int(now.timestamp() // 3600))
     lately = sum(by_hour.values())
     of, too_many = _measured(rule, link, noted, lately)
-    if link.unnoted_deletes or too_many:
+    if link.unnoted_deletes or too_many or _may_be_somebodys(rule, link):
         first = [row.name for row in noted.order_by("key")[:FIRST_KEYS]]
         approval = Approval.objects.create(
             link=link,
@@ -175,6 +175,12 @@ def _judge(rule: Rule, link: Link, now: datetime) -> bool:
     by_hour[str(hour)] = by_hour.get(str(hour), 0) + number
     Link.objects.filter(pk=link.pk).update(deletes_by_hour=by_hour)
     return let_through(link, Q(approval=None), now) > 0
+
+
+def _may_be_somebodys(rule: Rule, link: Link) -> bool:
+    """Whether a link that leads both ways is compared wholly for the first time: what it found to be deleted is what
+    other links know of, and none of it is its own yet."""
+    return rule.markers and rule.both_ways and link.compared_at is None
 
 
 def _measured(rule: Rule, link: Link, noted: Any, lately: int) -> tuple[int, bool]:

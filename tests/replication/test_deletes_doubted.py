@@ -184,6 +184,35 @@ def test_what_another_way_may_have_lost_is_open_until_that_way_knows(w: World) -
     assert ends.check_alike() == {"a": "a", "z": "z"}
 
 
+def joined(ends: Deleting) -> None:
+    """A third place copies to the first one, and is copied to, from now on."""
+    ends.w.later(5)
+    how = {"conflict": "newest", "markers": True, "delete_percent": 100}
+    ends.w.rule((HOME, "s3://src"), name=FAR, region=FAR, uri="s3://two", **how)
+    ends.w.rule((FAR, "s3://two"), name="joining", region=HOME, uri="s3://src", **how)
+    ends.regions.append(FAR)
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_what_a_place_has_that_joins_later_is_deleted_only_if_somebody_approves(
+    w: World, owner: User, approved: bool
+) -> None:
+    """It is older than what was deleted elsewhere before, and no link has brought it."""
+    ends = Deleting(w, PAIR)
+    ends.put(FAR, "a", "somebody's")
+    w.later(5)
+    ends.begin("a")
+    ends.go(HOME, "a")
+    assert ends.check_alike() == {"z": "z"}
+    joined(ends)
+    ends.settle()
+    ends.settle()
+    assert ends.there(FAR)["a"] == "somebody's" and (FAR, "a") not in ends.deleted
+    approval = Approval.objects.get(state="waiting")
+    approval_decide(actor=owner, name="joining", number=approval.pk, approved=approved)
+    assert ends.check_alike() == ({"z": "z"} if approved else {"a": "somebody's", "z": "z"})
+
+
 # --- edits while something goes on ------------------------------------------------------------------------------------
 
 
@@ -205,3 +234,20 @@ def test_what_a_look_has_seen_before_deletions_were_followed_anew_is_not_noted(w
     w.later(400)
     w.work(3)
     assert set(w.there()) == {"a", "b", "c"}
+
+
+def test_a_look_that_began_without_it_does_not_tell_what_is_at_the_target_alone(w: World, owner: User) -> None:
+    copied(w, "a", markers=False)
+    w.away.has_already("out", "stranger", b"x")
+    merged = Following.merge
+
+    def switching(self: Following, window: Any, *, ends: bool) -> Any:
+        rule_update(actor=owner, name="r", changes={"markers": True})
+        return merged(self, window, ends=ends)
+
+    Rule.objects.update(scan_wanted=True)
+    with mock.patch.object(Following, "merge", switching):
+        w.scan()
+    assert w.link().foreign_objects is None
+    w.scan()
+    assert w.link().foreign_objects == 1
