@@ -32,6 +32,7 @@ from web.parsing import require_text
 
 TRAVELLING = ("tags", "metadata", "storage_class", "sweep_heads_per_second")
 DELETING = ("markers", "purges", "delete_percent", "delete_most")
+BOUNDS = frozenset({"delete_percent", "delete_most"})
 FOLLOWED = frozenset({"markers", "purges"})
 """Which deletions are followed."""
 TURNS = ("priority", "order")
@@ -196,7 +197,7 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
     wishes.check_turns(changes)
     with transaction.atomic():
         wider = changes.get("existing") or changes.get("new") or "tags" in changes
-        if wider or changes.keys() & FOLLOWED:
+        if wider or changes.keys() & set(DELETING):
             ledger.hold_all(find_rule(name).pk)
         rule = Rule.objects.held(name)
         seen.require(etag_of(rule), rule.name)
@@ -215,8 +216,7 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
         rule.save(update_fields=[*after, "changed_at"])
         if "metadata" in after:  # all of it is swept anew
             Rule.objects.filter(pk=rule.pk).update(swept_to=None, swept_at=None)
-        if after.keys() & FOLLOWED:
-            _drop_deletions(rule)
+        _judge_deletions_anew(rule, before)
         if after.keys() & {"existing", "new", "tags", *FOLLOWED}:
             _compare_now(rule)
             if wider:
@@ -224,6 +224,16 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
         duties.wake_scan(rule.pk)
         _audit(actor, right, Verb.CHANGE, rule.audit_name, before=before, after=after)
     return rule
+
+
+def _judge_deletions_anew(rule: Rule, before: Mapping[str, Any]) -> None:
+    """Bounds that are lowered hold for what was let through by itself, and is not deleted yet. The links are held."""
+    if before.keys() & FOLLOWED:
+        _drop_deletions(rule)
+    elif any(getattr(rule, name) < before[name] for name in before.keys() & BOUNDS):
+        for link in rule.links.order_by("pk"):
+            deletions.hold_back_unasked(link, clock.now())
+        _compare_now(rule)
 
 
 def _drop_deletions(rule: Rule) -> None:

@@ -32,6 +32,7 @@ from replication.transitions.ledger import COPY, DELETE, HIDE, PENDING, ROWS_AT_
 from replication.transitions.pass_counts import How, PassTally
 
 WAITING, DELETING = OpenStatus.WAITING.value, OpenStatus.DELETING.value
+UNASKED = Q(approval=None)
 _CHANGED = [*ledger.RENEWED, "kind", "approval", "of_pass", "again"]
 
 
@@ -214,7 +215,15 @@ def let_through(link: Link, which: Q, now: datetime) -> int:
 
 def hold_back(link: Link, now: datetime) -> None:
     """What was let through, be it that it has failed since, or waits for an approval, has to be judged anew."""
-    rows = OpenObject.objects.filter(link=link.pk).deletes().exclude(status=WAITING)
+    hold_back_unasked(link, now, Q())
+    waiting = Approval.objects.filter(link=link.pk, state=ApprovalState.WAITING.value)
+    OpenObject.objects.filter(approval__in=waiting).update(approval=None)
+    waiting.update(state=ApprovalState.EXPIRED.value, decided_at=now)
+
+
+def hold_back_unasked(link: Link, now: datetime, which: Q = UNASKED) -> None:
+    """What was let through without an approval has to be judged anew."""
+    rows = OpenObject.objects.filter(which, link=link.pk).deletes().exclude(status=WAITING)
     kinds = rows.order_by().values_list("status", "code").annotate(n=Count("pk"), b=Sum("size"))
     tally = Tally()
     for status, code, number, size in kinds:
@@ -223,9 +232,6 @@ def hold_back(link: Link, now: datetime) -> None:
     plain: dict[str, Any] = {"code": "", "detail": "", "attempts": 0}
     rows.update(status=WAITING, approval=None, next_try=now + FAR, **plain)
     tally.save(link.pk)
-    waiting = Approval.objects.filter(link=link.pk, state=ApprovalState.WAITING.value)
-    OpenObject.objects.filter(approval__in=waiting).update(approval=None)
-    waiting.update(state=ApprovalState.EXPIRED.value, decided_at=now)
 
 
 def _move(link_id: int, before: str, after: str, number: int, size: int) -> None:

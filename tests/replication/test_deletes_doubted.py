@@ -48,6 +48,25 @@ def test_retry_has_nothing_deleted_before_a_minute_has_passed(w: World, owner: U
     w.check_counts()
 
 
+def test_bounds_that_are_lowered_before_something_is_deleted_hold(w: World, owner: User) -> None:
+    copied(w, *"abcdef")
+    go(w, "b")
+    look(w)
+    assert w.names(kind="delete", status="deleting") == ["b"]
+    rule_update(actor=owner, name="r", changes={"delete_percent": 0})
+    w.later(61)
+    w.copy()
+    assert "b" in w.there()
+    look(w)
+    approval = Approval.objects.get(state="waiting")
+    approval_decide(actor=owner, name="r", number=approval.pk, approved=True)
+    rule_update(actor=owner, name="r", changes={"delete_most": 0})
+    w.later(61)
+    w.copy()
+    assert set(w.there()) == set("acdef"), "what somebody has approved stays so"
+    w.check_counts()
+
+
 # --- both ways --------------------------------------------------------------------------------------------------------
 
 
