@@ -19,6 +19,9 @@ from spark_jobs.replicate.pins import StaleTarget
 
 log = logging.getLogger("lakemirror.replication")
 
+IGNORED = "the store answered that it has deleted the object, and has it still"
+"""As MinIO does while versioning is suspended, for a key with a marker of the id null below its latest version."""
+
 
 class Removes(Protocol):
     """What deletes at the target; adapters/places/remover.py."""
@@ -81,17 +84,19 @@ class Deleting:
 
     def _delete(self, doomed: Wanted) -> Outcome:
         try:
-            return carried_out(lambda: self._target.delete(doomed.key, doomed.etag), doomed.size)
+            outcome = carried_out(lambda: self._target.delete(doomed.key, doomed.etag), doomed.size)
         except Conflict as error:
-            return self._after_conflict(doomed, error)
+            # The target has another object there by now; or the same, and the store was busy with it.
+            return self._unless_there(doomed, Outcome(Kind.DONE), str(error))
+        return self._unless_there(doomed, outcome, IGNORED) if outcome.kind is Kind.DONE else outcome
 
-    def _after_conflict(self, doomed: Wanted, error: Conflict) -> Outcome:
-        """The target has another object there by now; or the same, and the store was busy with it."""
+    def _unless_there(self, doomed: Wanted, outcome: Outcome, why: str) -> Outcome:
+        """What came of it, but to be tried again where the target has the object still."""
         with telling(Side.DESTINATION):
             there = self._target.standing(doomed.key)
         if there is None or there.etag != doomed.etag:
-            return Outcome(Kind.DONE)
-        return Outcome(Kind.RETRY, Code.TARGET_FAILED, str(error))
+            return outcome
+        return Outcome(Kind.RETRY, Code.TARGET_FAILED, why)
 
 
 def carried_out(delete: Callable[[], None], size: int) -> Outcome:
