@@ -57,6 +57,9 @@ PICTURES = (
     Picture("export-failed", "/exports/2/", height=720),
     Picture("export-390-dark", "/exports/2/", width=390, height=844, dark=True),
     Picture("export-new", "/exports/new/", height=720),
+    Picture("rules", "/replication/", height=420),
+    Picture("rule", "/replication/company-copies/", height=900),
+    Picture("rule-390-dark", "/replication/company-copies/", width=390, height=844, dark=True),
 )
 
 

@@ -229,6 +229,7 @@ def test_5_spark_is_killed_in_the_middle_of_a_slice(lm: Deployment, tmp_path: Pa
             mock.patch("deployment.wiring.clients.quick_bulk_objects", stores.get),
             mock.patch("deployment.wiring.replication_spark.location_of", location),
             mock.patch("deployment.wiring.replication_spark.REST_SECONDS", 0.0),
+            mock.patch("deployment.wiring.replication_spark._rests_until", 0.0),
             mock.patch("jobs.heavy.is_heavy_now", lambda duty, region: True),
             mock.patch.dict(os.environ, {"SPARK_REMOTE": server.url}),
         ):
