@@ -252,7 +252,7 @@ def test_5_spark_is_killed_in_the_middle_of_a_slice(lm: Deployment, tmp_path: Pa
 
 
 @pytest.mark.xfail(
-    reason="where the lost executor held what Spark had dealt out, the stage begins anew, and its tasks count no attempt",
+    reason="where the lost executor held what was dealt out, the stage begins anew, and its tasks count no attempt",
     strict=False,
 )
 def test_5_what_an_executor_had_in_hand_that_was_killed_is_written_by_nobody_else(tmp_path: Path) -> None:
