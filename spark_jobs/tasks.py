@@ -27,6 +27,18 @@ def spread(spark: SparkSession, tasks: Sequence[Sequence[Any]], columns: pa.Sche
     frame = spark.createDataFrame(list(enumerate(tasks)), sql_type(_task_columns(columns)))
     # By range every task gets a partition (by hash two might share one), and Connect hands over the first ones first.
     frame = frame.repartitionByRange(len(tasks), "task") if len(tasks) > 1 else frame.coalesce(1)
+    return _inlined(frame, columns)
+
+
+def spread_once(spark: SparkSession, tasks: Sequence[Sequence[Any]], columns: pa.Schema) -> DataFrame:
+    """The same without a shuffle, for tasks that have to know whether they are repeated: where an executor that is lost
+    held what was shuffled, Spark begins the whole stage anew, and its tasks count no attempt."""
+    frame = spark.createDataFrame(list(enumerate(tasks)), sql_type(_task_columns(columns)))
+    numbers = spark.range(0, len(tasks), 1, len(tasks))
+    return _inlined(numbers.join(frame.hint("broadcast"), numbers["id"] == frame["task"]), columns)
+
+
+def _inlined(frame: DataFrame, columns: pa.Schema) -> DataFrame:
     # Said again, so that Connect's client does not ask the server for it.
     return frame.selectExpr("inline(work)").to(sql_type(columns))
 

@@ -33,7 +33,7 @@ from spark_jobs.replicate.control import Following, following
 from spark_jobs.replicate.copying import Wanted
 from spark_jobs.replicate.pins import Pin
 from spark_jobs.replicate.settings import CopySettings, mover_of, reader_of, signs_of, state_of
-from spark_jobs.tasks import failed_row, spread, sql_type
+from spark_jobs.tasks import failed_row, spread_once, sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -115,7 +115,7 @@ def dealt(rows: Sequence[tuple[Any, ...]], tasks: int) -> list[Task]:
 def copy(spark: SparkSession, tasks: Sequence[Task], *, settings: CopySettings) -> DataFrame:
     """Rows of TRIED_COLUMNS, a task's rows by one task. Each action on the frame copies."""
     do = functools.partial(copy_task, settings=settings.shared(len(tasks)))
-    return spread(spark, tasks, WANTED_COLUMNS).mapInArrow(do, sql_type(TRIED_COLUMNS))
+    return spread_once(spark, tasks, WANTED_COLUMNS).mapInArrow(do, sql_type(TRIED_COLUMNS))
 
 
 def copy_task(batches: Iterable[pa.RecordBatch], settings: CopySettings) -> Iterator[pa.RecordBatch]:
