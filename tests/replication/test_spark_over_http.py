@@ -58,7 +58,7 @@ CONTROL = "rules/1/x/control.json"
 
 
 class Slow(S3Double):
-    """A target that counts what is put where, and takes its time for it. `at`: called at the so many-th put."""
+    """A target that counts what is put where, and takes its time for it. `at`: called once after so many puts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,8 +69,9 @@ class Slow(S3Double):
         if "_lakemirror/" not in key:
             self.puts[key] += 1
             time.sleep(self.seconds)
-            if (call := self.at.pop(self.puts.total(), None)) is not None:
-                threading.Thread(target=call).start()
+            for number in [number for number in self.at if number <= self.puts.total()]:
+                if (call := self.at.pop(number, None)) is not None:
+                    threading.Thread(target=call).start()
         return super().put(key, data, **claims)
 
 
