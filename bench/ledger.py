@@ -218,7 +218,9 @@ def claimed(link: Any, number: int, *, failed: bool = False) -> tuple[int, str]:
         with transaction.atomic():
             held = ledger.hold(link.pk)
             becomes = later if failed else None
-            ledger.settle(held, [Tried(one.pk, (one.size, one.etag), one.etag, becomes) for one in rows])
+            gone = ledger.settle(held, [Tried(one.pk, one.claimed, one.etag, becomes) for one in rows])
+            if gone != (0 if failed else len(rows)):
+                raise SystemExit(f"{gone} of {len(rows)} objects were written down as copied")
         done += len(rows)
     return done, "objects"
 

@@ -94,7 +94,8 @@ def made(commit: Commit, bucket: str) -> tuple[int, int]:
     from replication.transitions import duties, shards
 
     now = clock.now()
-    values = {"region": HOME, "uri": f"s3://{commit.bucket}/data", "created_at": now, "changed_at": now}
+    place = {"region": HOME, "uri": f"s3://{commit.bucket}/data"}
+    values = {**place, "metadata": "all", "created_at": now, "changed_at": now}
     rule = Rule.objects.create(name=bucket, **values)
     link = Link.objects.create(rule=rule, number=1, region=AWAY, uri=f"s3://{bucket}/data", workers=WORKERS)
     shards.begin(rule, now)

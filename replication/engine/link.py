@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -33,7 +34,7 @@ from replication.engine.round import Round, Sent, seconds_of_writes
 from replication.engine.sharing import limits_of
 from replication.engine.spark_round import SparkRound, spark_round
 from replication.models import Link, OpenObject, Rule
-from replication.transitions import duties, ledger, shards
+from replication.transitions import duties, ledger, retrying, shards
 from spark_jobs.replicate.both_ways import Origins, have
 from spark_jobs.replicate.building import Between
 
@@ -54,6 +55,12 @@ def advance(lease: Lease) -> DutyOutcome:
         return DutyOutcome("being deleted")
     if link.removing:
         return removal.advance_link(link, lease)
+    asked_for_more = retrying.carry_out(link.pk, lease)
+    outcome = _advance(link, lease)
+    return replace(outcome, next_in=0.0) if asked_for_more else outcome
+
+
+def _advance(link: Link, lease: Lease) -> DutyOutcome:
     if link.paused or link.rule.paused:
         return DutyOutcome("paused")
     if (seconds_left := seconds_of_writes(link)) > 0:

@@ -2,7 +2,7 @@
 the link's own, and deletions that wait), `passes`."""
 
 from replication.models.deletes import Approval, Arrived, Overwritten, ShardManifest, Tombstone
-from replication.models.ledger import OpenCount, OpenObject, Shard, Touched
+from replication.models.ledger import OpenCount, OpenObject, RetryRequest, Shard, Touched
 from replication.models.passes import Pass, PassRows, PassStretch
 from replication.models.rule import Link, Rule, StoreLimit
 
@@ -16,6 +16,7 @@ __all__ = [
     "Pass",
     "PassRows",
     "PassStretch",
+    "RetryRequest",
     "Rule",
     "Shard",
     "ShardManifest",

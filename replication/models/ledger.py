@@ -178,3 +178,16 @@ class OpenCount(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["link", "status", "code"], name="replication_count_once")]
         ordering = ["link", "status", "code"]
+
+
+class RetryRequest(models.Model):
+    """That very many open objects of a link are to be tried again: it is carried out some at a time, by their keys."""
+
+    link = models.ForeignKey(Link, models.CASCADE, related_name="retry_requests")
+    code = models.CharField(max_length=48, blank=True, default="", help_text="only those with this code; empty: all")
+    done_up_to = models.BigIntegerField(default=0, help_text="the row that was the last one to be made due")
+    ends_at = models.BigIntegerField(help_text="the last row that there was when somebody asked")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["link", "code"], name="replication_retry_once")]
+        ordering = ["pk"]

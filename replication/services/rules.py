@@ -26,7 +26,7 @@ from rbac import services as rbac
 from replication.engine.deletes import ends
 from replication.models import Link, Rule
 from replication.services import places, versioning
-from replication.transitions import deletions, duties, ledger, manifests, shards, tombstones
+from replication.transitions import deletions, duties, ledger, manifests, retrying, shards, tombstones
 from web.etags import ANYTHING, Seen
 from web.parsing import require_text
 
@@ -311,13 +311,14 @@ def retry_open(link_id: int, ids: Collection[int] | None, code: str) -> int:
     """Have open objects of a link tried at once: these, those with a code, or all. Gives how many. Inside of a
     transaction. Raises Invalid for what can be no code."""
     require_text({"code": code})
-    of_code = Q(code=code) if code else Q()
-    which, counted = (of_code, of_code) if ids is None else (of_code & Q(pk__in=ids), None)
     link = ledger.hold(link_id)
     if link is None:
         return 0
     duties.wake_links([link.pk])
-    return ledger.retry(link, which, clock.now(), counted=counted)
+    if ids is None:
+        return retrying.retry(link, code, clock.now())
+    of_code = Q(code=code) if code else Q()
+    return ledger.retry(link, of_code & Q(pk__in=ids), clock.now())
 
 
 def retry_recorded(number: int, ids: Collection[int] | None, code: str) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from unittest import mock
 
+from django.db import transaction
+
 from core.errors import Denied, Full, Invalid, LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.mirroring.states import State
 from core.replicating.eligible import is_own
@@ -25,9 +27,9 @@ from core.replicating.passes import PassKind, PassState
 from core.replicating.states import ApprovalState, Order
 from db import clock
 from replication.engine import looking, piece, settling
-from replication.models import Approval, Link, Pass, Rule, StoreLimit
+from replication.models import Approval, Link, OpenObject, Pass, RetryRequest, Rule, StoreLimit
 from replication.status.rules import rule_reading
-from replication.transitions import deletions, freezing, ledger, manifests, passes, shards, touching
+from replication.transitions import deletions, freezing, ledger, manifests, passes, retrying, shards, touching
 from tests.replication.world import AWAY, FAR, HOME, Store, World
 
 KEYS = ["a", "a/", "b/1", "b/2", "c é", "d", "e/\U0001f600", "f", "g", "h"]
@@ -126,7 +128,7 @@ class Soak:
 
     def _move(self) -> None:
         kinds = [self._put, self._go, self._event, self._fault, self._pause, self._later, self._later, self._kill]
-        kinds += [self._clock, self._retag, self._pass]
+        kinds += [self._clock, self._retag, self._pass, self._retry]
         kinds += [self._go, self._go_all, self._theirs, self._confirm] if self.markers else []
         self.random.choice(kinds)()
         for run in self.random.sample([self.w.scan, self.w.copy, self.w.copy, self.w.look], 2):
@@ -246,6 +248,14 @@ class Soak:
         limit = self.random.choice((None, 1_000_000))
         Link.objects.filter(pk=link.pk).update(paused=not link.paused, bytes_per_second=limit)
 
+    def _retry(self) -> None:
+        """Somebody wants all of a link, or what failed for a reason, tried again."""
+        with transaction.atomic():
+            link = ledger.hold(self.random.choice(list(Link.objects.order_by("pk"))).pk)
+            assert link is not None
+            codes = ["", *OpenObject.objects.filter(link=link.pk).values_list("code", flat=True)[:1]]
+            retrying.retry(link, self.random.choice(codes), clock.now())
+
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _heal(self) -> list[str]:
@@ -285,6 +295,7 @@ class Soak:
             found += [] if self.markers else list(_written_twice(store, region))
             link = self.w.link(number)
             found += [f"{region} is {link.health}"] if link.health != "up" else []
+        found += [f"a retry of '{one.code}' has not ended" for one in RetryRequest.objects.all()]
         found += [told for made in Pass.objects.order_by("pk") for told in _wrong_with(made)]
         rule = Rule.objects.get()
         if rule.shards.filter(dirty=True).exists() or rule.touched.exists() or rule.error:
@@ -343,6 +354,7 @@ def soaking(w: Any, seed: int, kind: type[Soak] | None = None, *, markers: bool 
         mock.patch.object(shards, "JOIN_BELOW", life.random.choice((0, 3))),
         mock.patch.object(shards, "JOINED_AT_MOST", 4),
         mock.patch.object(piece, "MARK_EVERY", 1),
+        mock.patch.multiple(retrying, AT_ONCE=1, CHUNK=1, RETRYING_SECONDS=0.0),
         mock.patch.object(ledger, "note", stepping(ledger.note)),
         mock.patch.object(ledger, "settle", stepping(ledger.settle)),
         mock.patch.object(manifests, "wrote", stepping(manifests.wrote)),
