@@ -63,7 +63,7 @@ class Writers:
             for number in range(BURST):
                 self.put(group, place, f"burst/{number:03}", ("small", 200))
             return
-        kinds = [self._put] * 9 + [self._delete] * 4 + [self._retag] * 2 + ([self._lock] * 2 if group.locks else [])
+        kinds = [self._put] * 8 + [self._delete] * 5 + [self._retag] * 2 + ([self._lock] * 2 if group.locks else [])
         chance.choice(kinds)(group, place, chance)
 
     # --- writes -------------------------------------------------------------------------------------------------------
@@ -212,7 +212,8 @@ class Operators:
 
     def step(self) -> None:
         """Somebody does something."""
-        acts = [self._pause, self._pause, self._limits, self._retry, self._scan, self._resync, self.decide, self.decide]
+        acts = [self._pause, self._pause, self._limits, self._retry, self._scan, self._resync]
+        acts += [self.decide] * 3
         with suppress(requests.RequestException):
             self.random.choice(acts)()
 
