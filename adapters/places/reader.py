@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.originals import as_sent
-from adapters.s3.store import split_uri, stored
+from adapters.s3.store import NO_HEADERS, split_uri, stored
 from adapters.s3.writes import plain_tag, text_of
 from core.clocks import seconds_ahead
 from core.errors import LakeMirrorError, NoBucket, NotFound
@@ -54,11 +54,12 @@ class PlaceReader:
         rows = zip(page.keys, page.sizes, page.etags, modified, strict=True)
         return Listing([Listed(key[skip:], size, etag, at) for key, size, etag, at in rows], page.more)
 
-    def head(self, key: str) -> Seen | None:
-        """What the store tells of an object; None when it is definitely not there."""
+    def head(self, key: str, version: str = "") -> Seen | None:
+        """What the store tells of an object, or of a version of it; None when it is definitely not there."""
         uri = self.uri(key)
+        query, which = ({"versionId": version}, f"version {version} of ") if version else (NO_HEADERS, "")
         try:
-            answer = self.store.asked("HEAD", self.store.url(*split_uri(uri)), f"head {uri}")
+            answer = self.store.asked("HEAD", self.store.url(*split_uri(uri), query), f"head {which}{uri}")
         except NotFound:
             return None
         told = {name.lower(): as_sent(value) for name, value in answer.headers.items()}

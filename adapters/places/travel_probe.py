@@ -16,7 +16,8 @@ from core.exporting.deadline import Deadline, Late
 from core.installations.preflight import NotAsked
 from core.travelling.describing import STORAGE_CLASS, Lock
 
-CLASS, TAGS, RETENTION, HOLD = "storage-class", "s3:PutObjectTagging", "s3:PutObjectRetention", "s3:PutObjectLegalHold"
+CLASS, RETENTION, HOLD = "storage-class", "s3:PutObjectRetention", "s3:PutObjectLegalHold"
+TAGS, VERSION_TAGS = "s3:PutObjectTagging", "s3:PutObjectVersionTagging"
 RETAINED = timedelta(seconds=90)
 """So long the probe can't be removed for good; its delete marker hides it meanwhile."""
 
@@ -24,26 +25,37 @@ Tried = Mapping[str, LakeMirrorError | None]
 """What came of each action that was tried: None if it was done, else the error."""
 
 
-def probe_travel(place: PlaceReader, *, storage_class: str, tags: bool, locks: bool, seconds: float) -> Tried:
-    """Writes in a storage class ("": the store's), gives tags, locks for a moment, deletes. Begins nothing after so
-    many seconds."""
+def probe_travel(
+    place: PlaceReader, *, storage_class: str, tags: bool, locks: bool, seconds: float, versions: bool = False
+) -> Tried:
+    """Writes in a storage class ("": the store's), gives tags, locks for a moment, deletes; `versions`: by the id of
+    the version that it wrote. Begins nothing after so many seconds."""
     key = f"{NAME}{secrets.token_hex(8)}"
     writer, describer = Writer(place.store, Deadline(time.time() + seconds), tries=1), Describer(place, tries=1)
     headers = {STORAGE_CLASS: storage_class} if storage_class else {}
-    written = _tried(lambda: writer.put(place.uri(key), CONTENT, headers))
+    given: list[str] = []
+
+    def write() -> None:
+        answer = writer.write("PUT", place.uri(key), headers, CONTENT)
+        given.append(answer.headers.get("x-amz-version-id", "") if versions else "")
+
+    written = _tried(write)
+    version = given[0] if given else ""
     told: dict[str, LakeMirrorError | None] = {CLASS: written} if storage_class else {}
     steps: dict[str, Callable[[], object]] = {}
     if tags:
-        steps[TAGS] = lambda: describer.set_tags(key, {"lakemirror": "probe"})
+        action = VERSION_TAGS if versions else TAGS
+        steps[action] = lambda: describer.set_tags(key, {"lakemirror": "probe"}, version)
     if locks:
         until = datetime.now(UTC).replace(microsecond=0) + RETAINED
-        steps[HOLD] = lambda: (describer.set_hold(key, True), describer.set_hold(key, False))
-        steps[RETENTION] = lambda: describer.set_retention(key, Lock("GOVERNANCE", until))
+        steps[HOLD] = lambda: (describer.set_hold(key, True, version), describer.set_hold(key, False, version))
+        steps[RETENTION] = lambda: describer.set_retention(key, Lock("GOVERNANCE", until), version)
     if written is not None:
         why = NotAsked("it needs an object, which could not be written")
         return told | dict.fromkeys(steps, why)
     told |= {action: _tried(step) for action, step in steps.items()}
-    _tried(lambda: writer.write("DELETE", place.uri(key)))
+    gone = {"versionId": version} if version and not locks else {}
+    _tried(lambda: writer.write("DELETE", place.uri(key), query=gone))
     return told
 
 

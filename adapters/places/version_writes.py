@@ -8,9 +8,9 @@ write that nobody answered was carried out is seen in the listing before the nex
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import urllib3
 
@@ -18,7 +18,7 @@ from adapters.places.versions import OF_HEADER
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.mover import PART_BYTES, Mover
 from adapters.s3.multipart import Layout, Part, Uploads
-from adapters.s3.originals import Original
+from adapters.s3.originals import Original, Pack, as_it_is
 from adapters.s3.part_hashes import PartHashes
 from adapters.s3.store import NO_HEADERS, split_uri, stored
 from adapters.s3.writes import Writer
@@ -26,6 +26,9 @@ from core.bringing import LARGEST_PART, Side, Unbrought, parts_of
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure, Unversioned
 from core.replicating.versions import NULL, Step, Version, name_of
 from core.types import ObjectInfo
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 REPLICA: Mapping[str, str] = {
     "x-minio-source-replication-request": "true",
@@ -197,8 +200,11 @@ class VersionMover(Mover):
         super().__init__(*args, **options | {"within": False, "hashes": True, "proof_key": ""})
         self._marked_at = str(options.get("marks", ""))
 
-    def put(self, source: str, uri: str, step: Step) -> Version:
-        """Bring one version; gives it as the target has it. Raises Unbrought (Conflict, at the target: it has something
+    def put(
+        self, source: str, uri: str, step: Step, pack: Pack = as_it_is, already: Callable[[], None] = lambda: None
+    ) -> Version:
+        """Bring one version, with what `pack` adds; gives it as the target has it. `already` is called where that had
+        it under its id, with whatever went with it then. Raises Unbrought (Conflict, at the target: it has something
         else under this id) or Late."""
         one: VersionMover = copy.copy(self)
         writer = VersionWriter(self._writer, uri, step)
@@ -206,15 +212,20 @@ class VersionMover(Mover):
         one._writer = one._own = writer
         one._uploads = _VersionUploads(writer, self._marked_at, step.version.id)
         try:
-            info = one.bring(source, uri, step.version.size, step.version.etag)
+            info = one.bring(source, uri, step.version.size, step.version.etag, pack=pack)
         except Unbrought as unbrought:
             if not (step.exact and unbrought.side is Side.DESTINATION and isinstance(unbrought.error, Conflict)):
                 raise
             info = one._there(uri, step)
+            already()
         if not step.exact and not writer.given and not uri.endswith("/"):
             raise Unbrought(Side.DESTINATION, Unversioned(f"{self._store.where} gave {uri} no version id"))
         given = step.version.id if step.exact else writer.given or NULL
         return Version(given, info.size, info.etag, of="" if step.exact else name_of(step.version))
+
+    def together(self, call: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """What a call that only asks, or needs no turn, gives of each of these, several at a time."""
+        return list(self._parts.map(call, items))
 
     def _there(self, uri: str, step: Step) -> ObjectInfo:
         """What the target has under the id already. Raises Unbrought where that is something else."""

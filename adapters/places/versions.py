@@ -9,9 +9,8 @@ from urllib.parse import unquote_plus
 from xml.etree import ElementTree
 
 from adapters.places.reader import PlaceReader
-from adapters.s3.store import split_uri
 from adapters.s3.writes import parsed, plain_tag, text_of
-from core.errors import NotFound, RemoteFailure
+from core.errors import RemoteFailure
 from core.replicating.version_merging import VersionPage
 from core.replicating.versions import Version
 
@@ -58,23 +57,13 @@ class VersionedPlace(PlaceReader):
     def etag_of(self, key: str, version: str) -> str | None:
         """The ETag of a version, as the store answers when it is asked for it; None: there is no such version. Raises
         Invalid for a delete marker, where the store tells."""
-        uri = self.uri(key)
-        url = self.store.url(*split_uri(uri), {"versionId": version})
-        try:
-            answer = self.store.asked("HEAD", url, f"head version {version} of {uri}")
-        except NotFound:
-            return None
-        return str(answer.headers.get("etag", "")).strip('"')
+        seen = self.head(key, version)
+        return None if seen is None else seen.info.etag
 
     def copy_of(self, key: str, version: str) -> str:
         """Of which version of a source a version is a copy; "" for none, or where there is no such version."""
-        uri = self.uri(key)
-        url = self.store.url(*split_uri(uri), {"versionId": version})
-        try:
-            answer = self.store.asked("HEAD", url, f"head version {version} of {uri}")
-        except NotFound:
-            return ""
-        return str(answer.headers.get(OF_HEADER, ""))
+        seen = self.head(key, version)
+        return "" if seen is None else seen.told.get(OF_HEADER, "")
 
     def _page(self, prefix: str, query: dict[str, str]) -> VersionPage:
         url = self.store.url(self.bucket, "", {"versions": "", "encoding-type": "url", "prefix": prefix} | query)

@@ -152,6 +152,9 @@ _WRITE_TRAVELLING = (
     "s3:PutObjectRetention",
     "s3:PutObjectLegalHold",
 )
+_READ_VERSION_TAGS = ("s3:GetObjectVersionTagging",)
+_WRITE_VERSION_TAGS = ("s3:PutObjectVersionTagging", "s3:DeleteObjectVersionTagging")
+"""Of single versions, where all are copied."""
 PROBES = "_lakemirror_probe_"
 """What the names of objects begin with that are written before a rule is created, and removed again."""
 
@@ -198,11 +201,12 @@ def _of_copies(need: Need) -> Iterator[Grant]:
         yield _LIST_COPIED, [_bucket(need.place)]
         yield _READ_COPIED, [_below(need.place)]
         if need.travels:
-            yield _READ_TRAVELLING, [_below(need.place)]
+            yield (*_READ_TRAVELLING, *(_READ_VERSION_TAGS if need.versions else ())), [_below(need.place)]
         return
     if need.travels:
         yield ["s3:GetBucketObjectLockConfiguration"], [_bucket(need.place)]
-        yield (*_READ_TRAVELLING, *_WRITE_TRAVELLING), [_below(need.place)]
+        of_versions = (*_READ_VERSION_TAGS, *_WRITE_VERSION_TAGS) if need.versions else ()
+        yield (*_READ_TRAVELLING, *_WRITE_TRAVELLING, *of_versions), [_below(need.place)]
     yield (*_LIST_COPIED, "s3:ListBucketMultipartUploads"), [_bucket(need.place)]
     yield (*_READ_COPIED, *_WRITE_COPIED), [_below(need.place)]
     if need.versions:

@@ -15,6 +15,14 @@ LONGEST_WORD = 128
 _GOING = ("ObjectRemoved:", "LifecycleExpiration:")
 _READ = "ObjectAccessed:"
 """MinIO tells of what was read, if it is asked to: by a comparison, too, which must not lead to the next one."""
+_BESIDE = (
+    "ObjectTagging:",
+    "ObjectCreated:PutTagging",
+    "ObjectCreated:DeleteTagging",
+    "ObjectCreated:PutRetention",
+    "ObjectCreated:PutLegalHold",
+)
+"""What stores tell of tags and locks that changed, and nothing else."""
 _COPYING = "Replication:"
 _FAILED = "Replication:OperationFailedReplication"
 _COPIED = frozenset({"Replication:OperationCompletedReplication", "Replication:OperationReplicatedAfterThreshold"})
@@ -43,6 +51,13 @@ def arrived_objects(body: Any) -> set[tuple[str, str]]:
     """
     records = _records(body)
     places = {place for record in records if not _is(record, *_GOING, _READ, _COPYING) for place in _places(record)}
+    return {place for place in places if len(place[1]) <= LONGEST_KEY}
+
+
+def changed_beside(body: Any) -> set[tuple[str, str]]:
+    """Of these objects those of whose tags or locks a notification tells. Raises Invalid as `arrived_objects` does."""
+    records = _records(body)
+    places = {place for record in records if _is(record, *_BESIDE) for place in _places(record)}
     return {place for place in places if len(place[1]) <= LONGEST_KEY}
 
 

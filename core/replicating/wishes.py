@@ -20,6 +20,8 @@ RESERVED = frozenset({"new", "preflight", "estimate", "dry-run"})
 SCAN_EVERY = 300
 SHORTEST_SCAN, LONGEST_SCAN = 60, 30 * 86400
 MOST_SWEEP_HEADS = 10_000
+USUAL_METADATA = Metadata.ALL.value
+"""What travels unless somebody says otherwise."""
 LAST_PRIORITY = 1000
 WORKERS = 16
 BOUNDS: Mapping[str, tuple[int, int]] = {
@@ -55,7 +57,7 @@ class RuleWish:
     """A rule as it is asked for. `existing`: objects older than it; `new`: those that come after it. `overwrite`: its
     targets may hold objects already, and those that differ from the source's may be replaced. `versions`: `latest` or
     `all`, versions and delete markers too. `tags`: all of which an object has to have; `metadata`: a name of Metadata;
-    "": all, unless all versions are copied, of which content travels. `markers`: deletions are followed; `purges`:
+    "": all. `markers`: deletions are followed; `purges`:
     where all versions are copied, those of single versions; more than `delete_percent` of what a link has, or than
     `delete_most`, at once wait for approval. `conflict`: whose object stays where source and target differ, a name of
     Prevails. `priority` among links that share a limit of their store: lower ones come first; `order` of what is open,
@@ -94,14 +96,9 @@ class RuleWish:
         return self.versions == Versions.ALL.value
 
     @property
-    def usual_metadata(self) -> str:
-        """What travels unless somebody says otherwise."""
-        return Metadata.CONTENT.value if self.all_versions else Metadata.ALL.value
-
-    @property
     def terms(self) -> Terms:
         """What goes with the bytes, and which tags objects need. Of a wish that was checked."""
-        return Terms(Metadata(self.metadata or self.usual_metadata), self.tags, self.storage_class)
+        return Terms(Metadata(self.metadata or USUAL_METADATA), self.tags, self.storage_class)
 
 
 def check_name(name: str) -> str:
@@ -196,18 +193,16 @@ def check_travelling(given: Mapping[str, Any]) -> None:
         raise Invalid(text, field="sweep_heads_per_second", hint="0 compares no metadata of what is equal")
 
 
-def check_together(given: Terms, heads: int, *, all_versions: bool) -> None:
-    """Raises Invalid for what does not go together: a sweep that could find nothing, and what does not travel with
-    versions."""
+def check_together(given: Terms, heads: int, *, purges: bool) -> None:
+    """Raises Invalid for what does not go together: a sweep that could find nothing, and purges of versions of which
+    nobody can tell any more whether they had the tags."""
     if heads and not given.all:
         text = "with metadata=content no change of metadata is copied"
         hint = "Set metadata to all, or sweep_heads_per_second to 0"
         raise Invalid(text, field="sweep_heads_per_second", hint=hint)
-    named = {"metadata": given.all, "tags": given.tags, "storage_class": given.storage_class}
-    if all_versions and (wrong := [name for name, wanted in named.items() if wanted]):
-        text = f"with all versions {wrong[0].replace('_', ' ')} can't be chosen: only content and headers travel"
-        hint = "Copy the latest objects alone" if wrong[0] != "metadata" else "Leave it out, or set it to content"
-        raise Invalid(text, field=wrong[0], hint=hint)
+    if purges and given.tags:
+        text = "purges are not followed where tags decide: of a version that is gone nobody can tell which it had"
+        raise Invalid(text, field="purges", hint="Leave out purges, or tags")
 
 
 def check_limits(limits: Mapping[str, Any], prefix: str = "") -> None:

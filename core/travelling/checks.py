@@ -10,6 +10,8 @@ from core.installations.preflight import Check, CheckOutcome, NotAsked, not_know
 from core.replicating.preflight import SOURCE
 
 READ_TAGS, WRITE_TAGS = "s3:GetObjectTagging", "s3:PutObjectTagging"
+READ_VERSION_TAGS, WRITE_VERSION_TAGS = "s3:GetObjectVersionTagging", "s3:PutObjectVersionTagging"
+"""The same of single versions."""
 LOCKING = ("s3:PutObjectRetention", "s3:PutObjectLegalHold")
 CLASS = "storage-class"
 Tried = Mapping[str, LakeMirrorError | None] | LakeMirrorError
@@ -18,22 +20,26 @@ _ADD = "Add this statement to the bucket policy, or, without Principal, to the p
 _CONTENT = "or have only content travel (metadata: content)"
 
 
-def check_tags_readable(uri: str, answer: Mapping[str, str] | LakeMirrorError | None) -> Check:
-    """May our key read the tags of the source's first object? None: there is none."""
-    check_id = f"{SOURCE}-right:{READ_TAGS}"
+def check_tags_readable(
+    uri: str, answer: Mapping[str, str] | LakeMirrorError | None, *, versions: bool = False
+) -> Check:
+    """May our key read the tags of the source's first object, or of a version of it? None: there is none."""
+    action = READ_VERSION_TAGS if versions else READ_TAGS
+    check_id = f"{SOURCE}-right:{action}"
     if answer is None:
         return Check(check_id, CheckOutcome.OK, f"There is no object at {uri} yet whose tags could be read")
     if not isinstance(answer, LakeMirrorError):
         return Check(check_id, CheckOutcome.OK, f"Read the tags of an object of {uri}")
-    return _refused(check_id, answer, "read tags of", uri, READ_TAGS)
+    return _refused(check_id, answer, "read tags of", uri, action)
 
 
-def check_tags_written(side: str, uri: str, tried: Tried) -> Check:
-    """May our key write tags at a target?"""
-    check_id, error = f"{side}-right:{WRITE_TAGS}", _of(tried, WRITE_TAGS)
+def check_tags_written(side: str, uri: str, tried: Tried, *, versions: bool = False) -> Check:
+    """May our key write tags at a target, of single versions?"""
+    action = WRITE_VERSION_TAGS if versions else WRITE_TAGS
+    check_id, error = f"{side}-right:{action}", _of(tried, action)
     if error is None:
         return Check(check_id, CheckOutcome.OK, f"Wrote tags of an object at {uri}")
-    return _refused(check_id, error, "write tags at", uri, WRITE_TAGS)
+    return _refused(check_id, error, "write tags at", uri, action)
 
 
 def check_locks(

@@ -12,7 +12,7 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework.decorators import api_view, authentication_classes, permission_classes
 
 from core.errors import Invalid
-from core.installations.s3_events import arrived_objects, copies_told
+from core.installations.s3_events import arrived_objects, changed_beside, copies_told
 from core.text.phrases import count
 from deployment import config
 from deployment.wiring import region_settings
@@ -56,12 +56,12 @@ def s3_hook(request: HttpRequest, installation: str) -> JsonResponse:
         return json_error(HTTPStatus.UNAUTHORIZED, NO_SECRET)
     try:
         body = _body(request)
-        objects, copies = arrived_objects(body), copies_told(body)
+        objects, beside, copies = arrived_objects(body), changed_beside(body), copies_told(body)
     except Invalid as error:
         return json_error(HTTPStatus.BAD_REQUEST, message_of(error), field=field_of(error))
     number = arrivals.objects_arrived(region=installation, objects=objects)
     number += arrivals.copies_told(region=installation, copies=copies)
-    noted = arrivals.tell_hearers(installation, objects)
+    noted = arrivals.tell_hearers(installation, objects, beside)
     waited = count(number, "missing object")
     also = f"; {count(noted, 'object')} of replication rules noted" if noted else ""
     return JsonResponse({"message": f"checking {waited} now{also}"}, status=202)

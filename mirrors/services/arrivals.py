@@ -58,8 +58,11 @@ def _hasten(mirror_id: int, addresses: list[str]) -> int:
 
 # --- others who want to hear of objects -------------------------------------------------------------------------------
 
-Hear = Callable[[str, Collection[tuple[str, str]]], int]
-"""Takes a region and objects (bucket, key) that came to its store, or changed; gives of how many it will look at."""
+Objects = Collection[tuple[str, str]]
+"""Buckets and keys."""
+Hear = Callable[[str, Objects, Objects], int]
+"""Takes a region, objects that came to its store, or changed, and those of them whose tags or locks did; gives of how
+many it will look at."""
 
 _hearers: list[Hear] = []
 
@@ -69,9 +72,9 @@ def register_hearer(hear: Hear) -> None:
     _hearers.append(hear)
 
 
-def tell_hearers(region: str, objects: Collection[tuple[str, str]]) -> int:
+def tell_hearers(region: str, objects: Objects, beside: Objects) -> int:
     """Tell all of them; gives how many objects are looked at for it."""
-    return sum(hear(region, objects) for hear in _hearers)
+    return sum(hear(region, objects, beside) for hear in _hearers)
 
 
 # --- copies ---------------------------------------------------------------------------------------------------------

@@ -73,7 +73,11 @@ class RuleSettings(Body):
         required=False, min_value=SHORTEST_SCAN, max_value=LONGEST_SCAN, help_text="seconds between two comparisons"
     )
     labels = Labels(required=False)
-    tags = Tags(required=False, help_text="copy only objects that have all of these; {}: all objects")
+    tags = Tags(
+        required=False,
+        help_text="copy only objects that have all of these, with versions all only such versions and no delete "
+        "markers; {}: all objects",
+    )
     metadata = serializers.ChoiceField(
         [kind.value for kind in Metadata],
         required=False,

@@ -8,7 +8,7 @@ again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from core.exporting.deadline import Rate
 from db import clock
@@ -16,7 +16,7 @@ from jobs.lease import Lease
 from replication.engine import looking
 from replication.models import Rule
 from replication.transitions import duties
-from spark_jobs.replicate.looking import Looker
+from spark_jobs.replicate.looking import Asking, Looker
 
 SWEEP_SECONDS = 8.0
 """So long one rule is swept at a time; then others have their turn, and keys that events name."""
@@ -42,17 +42,27 @@ def sweep(rule: Rule, looker: Looker, lease: Lease, sleep: Callable[[float], Non
     more = True
     while more and time.monotonic() < until and _goes_on(rule):
         after = bytes(rule.swept_to).decode() if rule.swept_to is not None else ""
-        page = looker.source.listing(after)
-        keys = [item.key for item in page.items]
-        for at in range(0, len(keys), some):
+        named, more = looker.named_after(after)
+        for part in _parts(named, some):
             if time.monotonic() >= until:
                 return
-            part = keys[at : at + some]
-            sleep(rate.turn(len(part) * each))
-            _note(rule, looker, lease, part)
-        more = page.more
+            sleep(rate.turn(sum(one.requests for one in part) * each))
+            _note(rule, looker, lease, [one.key for one in part])
         if not more:
             _end(rule, lease)
+
+
+def _parts(named: Sequence[Asking], most: int) -> Iterator[list[Asking]]:
+    """So many requests to one place together, or a key that takes more."""
+    part, requests = list[Asking](), 0
+    for one in named:
+        if part and requests + one.requests > most:
+            yield part
+            part, requests = [], 0
+        part.append(one)
+        requests += one.requests
+    if part:
+        yield part
 
 
 def _note(rule: Rule, looker: Looker, lease: Lease, keys: Sequence[str]) -> None:

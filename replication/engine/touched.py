@@ -28,7 +28,8 @@ def look(rule: Rule, looker: Looker, lease: Lease, over: Callable[[], bool]) -> 
             return
         keys = [bytes(row.key) for row in rows]
         tried = OpenObject.objects.filter(link__rule=rule.pk, key__in=keys).values_list("link", flat=True)
-        lacks = looker.lacking_of([key.decode() for key in keys], tried=set(tried))
+        beside = {bytes(row.key).decode() for row in rows if row.beside}
+        lacks = looker.lacking_of([key.decode() for key in keys], tried=set(tried), beside=beside)
         with lease.transaction():
             duties.wake_links(looking.note(rule, lacks))
             _note_hidden(looker)

@@ -53,6 +53,9 @@ class Touched(models.Model):
     rule = models.ForeignKey(Rule, models.CASCADE, related_name="touched")
     key = models.BinaryField()
     at = models.DateTimeField(help_text="when it was named last")
+    beside = models.BooleanField(
+        default=False, db_default=False, help_text="because of its tags or its lock, maybe of an older version"
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["rule", "key"], name="replication_touched_once")]

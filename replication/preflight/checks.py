@@ -167,14 +167,14 @@ def _second_round(
     if first is not None:
         reader = plan.reader(decide.SOURCE)
         calls["source-read"] = partial(reader.store.read, reader.uri(first.key), (0, 1))
-        calls |= travelling.second_round(plan.terms, reader, first.key)
+        calls |= travelling.second_round(plan.terms, plan.versioned.get(decide.SOURCE, reader), first.key)
     if writing:
         for side, target in plan.targets.items():
             if apart[side] is None:
                 store = plan.reader(side).store
                 calls[f"{side}-probe"] = partial(probe, store, target.place.uri, seconds=PROBE_SECONDS)
         free = {side: plan.reader(side) for side in plan.targets if apart[side] is None}
-        calls |= travelling.probes(plan.terms, free, answers)
+        calls |= travelling.probes(plan.terms, free, answers, versions=plan.wish.all_versions)
         calls |= versions.second_round(
             {side: plan.places[side] for side in plan.versioned if apart.get(side, 1) is None},
             purges=plan.wish.purges,
@@ -195,7 +195,7 @@ def _checks(plan: _Plan, answers: Answers, apart: dict[str, LakeMirrorError | No
         listing = answers[f"{decide.SOURCE}-listing"]
         error = read if isinstance(read, LakeMirrorError) else None
         yield decide.check_readable(wish.uri, listing, error)
-        yield from travelling.of_source(plan.terms, wish.uri, answers)
+        yield from travelling.of_source(plan.terms, wish.uri, answers, versions=wish.all_versions)
         yield from versions.of_place(decide.SOURCE, plan.versioned, answers)
     for number, target in enumerate(wish.targets, 1):
         side = decide.target_side(number)
@@ -205,7 +205,8 @@ def _checks(plan: _Plan, answers: Answers, apart: dict[str, LakeMirrorError | No
             yield from _of_rights(side, target.uri, answers.get(f"{side}-probe"), apart[side])
             untried = NOT_TRIED if apart[side] is None else _UNPLACED
             if plan.source:
-                yield from travelling.of_target(plan.terms, side, target.uri, answers, untried)
+                both = {"versions": wish.all_versions}
+                yield from travelling.of_target(plan.terms, side, target.uri, answers, untried, **both)
             yield from versions.of_place(side, plan.versioned, answers)
             if wish.all_versions:
                 yield from versions.of_target(side, target.uri, answers, untried, overwrite=wish.overwrite)

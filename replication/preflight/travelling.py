@@ -8,6 +8,7 @@ from typing import Any
 
 from adapters.places.reader import PlaceReader
 from adapters.places.travel_probe import probe_travel
+from adapters.places.versions import VersionedPlace
 from core.errors import LakeMirrorError
 from core.installations.preflight import Check
 from core.replicating.preflight import SOURCE
@@ -27,13 +28,22 @@ def first_round(terms: Terms, places: Mapping[str, PlaceReader]) -> Calls:
 
 
 def second_round(terms: Terms, source: PlaceReader | None, key: str | None) -> Calls:
-    """What reads the tags of the source's first object."""
+    """What reads the tags of the source's first object; of a place that reads versions, those of its latest one."""
     if source is None or key is None or not (terms.all or terms.tags):
         return {}
-    return {"source-tags": partial(replication_jobs.describer_of(source).tags, key)}
+    return {"source-tags": partial(_tags, source, key)}
 
 
-def probes(terms: Terms, targets: Mapping[str, PlaceReader], answers: Mapping[str, Any]) -> Calls:
+def _tags(source: PlaceReader, key: str) -> Mapping[str, str]:
+    version = ""
+    if isinstance(source, VersionedPlace):
+        version = next((one.id for one in reversed(source.chain(key)) if not one.marker), "")
+    return replication_jobs.describer_of(source).tags(key, version)
+
+
+def probes(
+    terms: Terms, targets: Mapping[str, PlaceReader], answers: Mapping[str, Any], *, versions: bool = False
+) -> Calls:
     """What writes, of each target that may be tried."""
     storage_class = "" if terms.storage_class == SAME else terms.storage_class
     if not (terms.all or storage_class):
@@ -42,23 +52,30 @@ def probes(terms: Terms, targets: Mapping[str, PlaceReader], answers: Mapping[st
     for side, place in targets.items():
         locks = answers.get(f"{SOURCE}-locks") is True and answers.get(f"{side}-locks") is True
         options = {"storage_class": storage_class, "tags": terms.all, "locks": locks, "seconds": PROBE_SECONDS}
+        options |= {"versions": True} if versions else {}
         calls[f"{side}-travel"] = partial(probe_travel, place, **options)
     return calls
 
 
-def of_source(terms: Terms, uri: str, answers: Mapping[str, Any]) -> Iterator[Check]:
+def of_source(terms: Terms, uri: str, answers: Mapping[str, Any], *, versions: bool = False) -> Iterator[Check]:
     """Whether its tags can be read."""
     if terms.all or terms.tags:
-        yield decide.check_tags_readable(uri, answers.get("source-tags"))
+        yield decide.check_tags_readable(uri, answers.get("source-tags"), versions=versions)
 
 
 def of_target(
-    terms: Terms, side: str, uri: str, answers: Mapping[str, Any], untried: LakeMirrorError
+    terms: Terms,
+    side: str,
+    uri: str,
+    answers: Mapping[str, Any],
+    untried: LakeMirrorError,
+    *,
+    versions: bool = False,
 ) -> Iterator[Check]:
     """What was tried of a target; `untried`: why it was not."""
     tried = answers.get(f"{side}-travel", untried)
     if terms.storage_class and terms.storage_class != SAME:
         yield decide.check_class(side, uri, terms.storage_class, tried)
     if terms.all:
-        yield decide.check_tags_written(side, uri, tried)
+        yield decide.check_tags_written(side, uri, tried, versions=versions)
         yield decide.check_locks(side, uri, answers[f"{SOURCE}-locks"], answers[f"{side}-locks"], tried)

@@ -13,7 +13,7 @@ from audit.verbs import Verb
 from core.access.rule_rights import rule_arn
 from core.errors import Conflict, Invalid, NotFound
 from core.replicating.passes import PassKind, PassState, What, check_prefix
-from core.replicating.wishes import RuleWish, TargetWish
+from core.replicating.wishes import USUAL_METADATA, RuleWish, TargetWish
 from db import clock
 from rbac import services as rbac
 from replication.models import Link, Pass, Rule
@@ -124,7 +124,7 @@ def _rights_of_wish(made: Pass) -> list[tuple[str, str]]:
 def wish_json(wish: RuleWish) -> dict[str, Any]:
     """A rule that somebody thinks of, as it is stored with its pass."""
     told: dict[str, Any] = json.loads(json.dumps(asdict(wish)))
-    return told | {"metadata": wish.metadata or wish.usual_metadata}
+    return told | {"metadata": wish.metadata or USUAL_METADATA}
 
 
 def wish_of(made: Pass) -> RuleWish:

@@ -108,7 +108,7 @@ def check_wish(*, actor: Any, wish: RuleWish) -> RuleWish:
     wishes.check_conflict(wish.conflict, wish.sweep_heads_per_second)
     wishes.check_scan_every(wish.scan_every)
     wishes.check_travelling({name: getattr(wish, name) for name in TRAVELLING})
-    wishes.check_together(wish.terms, wish.sweep_heads_per_second, all_versions=wish.all_versions)
+    wishes.check_together(wish.terms, wish.sweep_heads_per_second, purges=wish.purges)
     wishes.check_turns({name: getattr(wish, name) for name in TURNS})
     wishes.check_deletes(wish.delete_percent, wish.delete_most)
     wishes.check_followed(wish.versions, wish.markers)
@@ -208,7 +208,7 @@ def rule_update(*, actor: Any, name: str, changes: Mapping[str, Any], seen: Seen
         for key, value in (after | {"changed_at": clock.now()}).items():
             setattr(rule, key, value)
         wishes.check_kinds(rule.existing, rule.new)
-        wishes.check_together(rule.terms, rule.sweep_heads_per_second, all_versions=rule.all_versions)
+        wishes.check_together(rule.terms, rule.sweep_heads_per_second, purges=rule.purges)
         wishes.check_deletes(rule.delete_percent, rule.delete_most)
         wishes.check_followed(rule.versions, rule.markers)
         wishes.check_purges(rule.versions, rule.purges, rule.conflict)

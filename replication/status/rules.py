@@ -164,7 +164,9 @@ class RuleReading:
     @property
     def travels(self) -> Phrase:
         """What goes with the bytes of its objects, in words."""
-        return travel_words(self.rule.terms, self.rule.sweep_heads_per_second)
+        rule = self.rule
+        how = {"versions": rule.all_versions, "both_ways": rule.both_ways}
+        return travel_words(rule.terms, rule.sweep_heads_per_second, **how)
 
     @property
     def moving(self) -> bool:

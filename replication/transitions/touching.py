@@ -20,23 +20,34 @@ more than their rows tell."""
 ROWS_AT_ONCE = 300
 
 
-def objects_changed(region: str, objects: Collection[tuple[str, str]]) -> int:
-    """Note objects (bucket, key) of a region's store for the rules that copy them; gives how many. Told twice, it does
-    nothing more."""
-    by_bucket: dict[str, set[str]] = defaultdict(set)
-    for bucket, key in objects:
-        by_bucket[bucket].add(key)
+def objects_changed(region: str, objects: Collection[tuple[str, str]], beside: Collection[tuple[str, str]] = ()) -> int:
+    """Note objects (bucket, key) of a region's store for the rules that copy them, `beside` those whose tags or locks
+    changed; gives how many. Told twice, it does nothing more."""
+    by_bucket, changed = _by_bucket(objects), _by_bucket(beside)
     if not by_bucket:
         return 0
     number = 0
     for pk, uri in Rule.objects.live().filter(region=region).values_list("pk", "uri"):
         bucket, _, prefix = uri.partition("://")[2].partition("/")
-        inside = {relative_key(key, prefix.rstrip("/")) for key in by_bucket.get(bucket, ())}
-        keys = sorted(key for key in inside if key is not None and is_copied(key) and _is_a_key(key))
+        keys = _inside(by_bucket.get(bucket, ()), prefix.rstrip("/"))
         if keys:
-            _note(pk, [key.encode() for key in keys])
+            described = set(_inside(changed.get(bucket, ()), prefix.rstrip("/")))
+            _note(pk, [key for key in keys if key not in described], sorted(described))
             number += len(keys)
     return number
+
+
+def _by_bucket(objects: Collection[tuple[str, str]]) -> dict[str, set[str]]:
+    by_bucket: dict[str, set[str]] = defaultdict(set)
+    for bucket, key in objects:
+        by_bucket[bucket].add(key)
+    return by_bucket
+
+
+def _inside(keys: Collection[str], prefix: str) -> list[bytes]:
+    """The keys of a rule among these, without the prefix of its source."""
+    inside = {relative_key(key, prefix) for key in keys}
+    return sorted(key.encode() for key in inside if key is not None and is_copied(key) and _is_a_key(key))
 
 
 def _is_a_key(key: str) -> bool:
@@ -44,19 +55,23 @@ def _is_a_key(key: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in key) and fits("", key)
 
 
-def _note(rule_id: int, keys: list[bytes]) -> None:
+def _note(rule_id: int, keys: list[bytes], described: list[bytes]) -> None:
+    """`described`: those that may have other tags or locks, which a row says until it is looked at."""
     span = Touched.objects.aggregate(first=Min("pk"), last=Max("pk"))
     now = clock.now()
     with transaction.atomic():
         if span["first"] is not None and span["last"] - span["first"] >= MOST_TOUCHED:
             ledger.overflow(rule_id)
-            shards.mark_dirty(rule_id, keys)
+            shards.mark_dirty(rule_id, sorted({*keys, *described}))
         else:
-            Touched.objects.bulk_create(
-                [Touched(rule_id=rule_id, key=key, at=now) for key in keys],
-                batch_size=ROWS_AT_ONCE,
-                update_conflicts=True,
-                unique_fields=["rule", "key"],
-                update_fields=["at"],
-            )
+            _create([Touched(rule_id=rule_id, key=key, at=now) for key in keys], "at")
+            _create([Touched(rule_id=rule_id, key=key, at=now, beside=True) for key in described], "at", "beside")
         duties.wake_scan(rule_id)
+
+
+def _create(rows: list[Touched], *renewed: str) -> None:
+    """Of a key that is noted already these columns are written anew."""
+    unique = ["rule", "key"]
+    Touched.objects.bulk_create(
+        rows, batch_size=ROWS_AT_ONCE, update_conflicts=True, unique_fields=unique, update_fields=list(renewed)
+    )

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from core.replicating.states import Order
-from core.replicating.wishes import SCAN_EVERY, RuleWish
+from core.replicating.wishes import SCAN_EVERY, USUAL_METADATA, RuleWish
 from web.api_snippets import curl
 
 
@@ -36,7 +36,7 @@ def _travelling(wish: RuleWish) -> list[tuple[str, Any, Any]]:
     """What goes with the bytes: a field, what was typed, and what it is unless told."""
     return [
         ("tags", dict(wish.tags), {}),
-        ("metadata", wish.metadata or wish.usual_metadata, wish.usual_metadata),
+        ("metadata", wish.metadata or USUAL_METADATA, USUAL_METADATA),
         ("storage_class", wish.storage_class, ""),
         ("sweep_heads_per_second", wish.sweep_heads_per_second, 0),
         ("priority", wish.priority, 0),

@@ -14,7 +14,7 @@ from core.replicating.outcomes import LATE, Outcome, of_error
 from core.travelling.describing import Terms
 from spark_jobs.replicate import chains
 from spark_jobs.replicate.both_ways import Bars, CopyingBothWays, Origins
-from spark_jobs.replicate.carrying import carrying_of
+from spark_jobs.replicate.carrying import Carrying, carrying_of
 from spark_jobs.replicate.copying import Copying, Wanted
 from spark_jobs.replicate.pins import Pin, StaleTarget
 from spark_jobs.replicate.version_copying import VersionCopying
@@ -43,7 +43,7 @@ class HowCopied:
     def chains(self) -> chains.Terms:
         """How chains are compared where copies are noted and made: what hides something waits until it has been judged,
         and so does what shows something where it may be that only a purge has not been done yet."""
-        return chains.Terms(self.exact, self.newest, hides=False, shows=not self.purges)
+        return chains.Terms(self.exact, self.newest, hides=False, shows=not self.purges, markers=not self.terms.tags)
 
     def wants(self, modified: datetime | None) -> bool:
         """Whether an object that was last written then is copied; None: nobody knows when."""
@@ -100,15 +100,19 @@ class Between:
     def versions(self, how: HowCopied) -> VersionCopying:
         """What copies all versions from one to the other."""
         wants = None if how.existing and how.new else how.wants
-        return VersionCopying(self.source, self.target, self.mover, how.chains, self.stopped, wants)
+        carrying = self._carrying(how)
+        return VersionCopying(self.source, self.target, self.mover, how.chains, self.stopped, wants, carrying)
+
+    def _carrying(self, how: HowCopied) -> Carrying | None:
+        return carrying_of(how.terms, self.source, self.target, self.now, self.describer_of)
 
     def copying(self, how: HowCopied, versions: VersionCopying | None = None) -> Copies:
         """What copies objects from one to the other: `versions`, if these are all copied, or a new one."""
         wants = None if how.existing and how.new else how.wants
         if how.all_versions:
             return PinnedCopying(versions or self.versions(how), self.pin)
-        carrying = carrying_of(how.terms, self.source, self.target, self.now, self.describer_of)
-        given = (self.source, self.target, self.mover, self.signs.proofs, self.stopped, wants, carrying, self.pin.check)
+        carrying, proofs = self._carrying(how), self.signs.proofs
+        given = (self.source, self.target, self.mover, proofs, self.stopped, wants, carrying, self.pin.check)
         if how.newest:
             origins = Origins(how.source_region, how.target_region, self.signs.stamps, self.now)
             return CopyingBothWays(origins, self.bars, *given)

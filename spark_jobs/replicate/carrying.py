@@ -8,6 +8,7 @@ metadata.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -43,17 +44,17 @@ class Seen(Protocol):
 class Heads(Protocol):
     """What asks a place about an object; adapters/places/reader.py."""
 
-    def head(self, key: str) -> Seen | None: ...
+    def head(self, key: str, version: str = "") -> Seen | None: ...
 
 
 class Describes(Protocol):
-    """What asks and writes all but bytes; adapters/places/describer.py."""
+    """What asks and writes all but bytes; adapters/places/describer.py. `version`: "", the current one."""
 
-    def tags(self, key: str) -> dict[str, str]: ...
+    def tags(self, key: str, version: str = "") -> dict[str, str]: ...
     def has_locks(self) -> bool: ...
-    def set_tags(self, key: str, tags: Tags) -> None: ...
-    def set_retention(self, key: str, lock: Lock, *, shorten: bool = False) -> None: ...
-    def set_hold(self, key: str, hold: bool) -> None: ...
+    def set_tags(self, key: str, tags: Tags, version: str = "") -> None: ...
+    def set_retention(self, key: str, lock: Lock, version: str = "", *, shorten: bool = False) -> None: ...
+    def set_hold(self, key: str, hold: bool, version: str = "") -> None: ...
     def describe(self, key: str, there: ObjectInfo, headers: Mapping[str, str], tags: Tags) -> bool: ...
 
 
@@ -88,23 +89,33 @@ def _at_target(denied: Code = Code.TARGET_DENIED) -> Iterator[None]:
 # --- looking ----------------------------------------------------------------------------------------------------------
 
 
-def described(place: Describes, key: str, told: Mapping[str, str]) -> Description:
-    """An object with its tags, which are asked for where it has any. Raises what the store answers."""
+def described(place: Describes, key: str, told: Mapping[str, str], version: str = "") -> Description:
+    """An object, or a version of it, with its tags, which are asked for where it has any. Raises what the store
+    answers."""
     seen = describing.description_of(told)
-    tags = describing.travelling(place.tags(key)) if seen.tag_count else {}
+    tags = describing.travelling(place.tags(key, version)) if seen.tag_count else {}
     return replace(seen, tags=tags)
 
 
-def differing(own: Description, target: Describes, key: str, there: Seen, now: datetime) -> frozenset[str]:
-    """In what a target's object is described otherwise. Raises what the store answers."""
-    return describing.differences(own, described(target, key, there.told), now)
+def differing(
+    own: Description, target: Describes, key: str, there: Seen, now: datetime, version: str = ""
+) -> frozenset[str]:
+    """In what a target's object is described otherwise, as far as that can be changed: the headers of a version can't.
+    Raises what the store answers."""
+    found = describing.differences(own, described(target, key, there.told, version), now)
+    return found - {"headers"} if version else found
 
 
 # --- carrying ---------------------------------------------------------------------------------------------------------
 
 
 class Carrying:
-    """What of a link's objects goes to its target beside their bytes. Safe to use from several threads."""
+    """What of a link's objects goes to its target beside their bytes. Safe to use from several threads.
+
+    `own_version`, `there_version`: of a version, its ids at the source and at the target; "": of the current object.
+    """
+
+    own_version = there_version = ""
 
     def __init__(
         self, source: Describes, target: Describes, there: Heads, terms: Terms, now: Callable[[], datetime]
@@ -112,17 +123,23 @@ class Carrying:
         self.source, self.target, self.there, self.terms, self.now = source, target, there, terms, now
         self._keeps_tags: set[bool] = set()
 
+    def of_version(self, own: str, there: str = "") -> Carrying:
+        """The same for one version, by its id at the source, and at the target where it is there."""
+        one = copy.copy(self)
+        one.own_version, one.there_version = own, there
+        return one
+
     def wants(self, key: str) -> bool:
         """Whether the source's object has the tags that the rule asks for. Raises Unbrought."""
         if not self.terms.tags:
             return True
         with _at_source():
-            return describing.matches(self.terms.tags, self.source.tags(key))
+            return describing.matches(self.terms.tags, self.source.tags(key, self.own_version))
 
     def own(self, key: str, told: Mapping[str, str]) -> Description:
         """How the source describes an object, with its tags. Raises Unbrought."""
         with _at_source():
-            return described(self.source, key, told)
+            return described(self.source, key, told, self.own_version)
 
     def parcel(self, key: str) -> Parcel:
         """What one object's bytes are sent with."""
@@ -134,7 +151,7 @@ class Carrying:
         own = self.own(key, seen.told)
         done = Outcome(Kind.DONE, etag=seen.info.etag, described=own.digest)
         with _at_target(Code.TARGET_TAGS_DENIED):
-            differ = differing(own, self.target, key, there, self.now())
+            differ = differing(own, self.target, key, there, self.now(), self.there_version)
         if not differ:
             return done
         if "headers" in differ:
@@ -142,7 +159,7 @@ class Carrying:
                 return None
         elif "tags" in differ:
             with _at_target(Code.TARGET_TAGS_DENIED):
-                self.target.set_tags(key, own.tags or {})
+                self.target.set_tags(key, own.tags or {}, self.there_version)
         return self.checked(key, own, replace(done, sent=True))
 
     def _describe(self, key: str, own: Description, there: Seen) -> bool:
@@ -184,10 +201,10 @@ class Carrying:
     def _as_found(self, key: str, own: Description, found: Description, done: Outcome) -> Outcome:
         if found.tag_count != len(own.tags or {}):
             with _at_target(Code.TARGET_TAGS_DENIED):
-                self.target.set_tags(key, own.tags or {})
+                self.target.set_tags(key, own.tags or {}, self.there_version)
             found = describing.description_of(self._found(key).told)
         wanted, kept = describing.compared(own.headers), describing.compared(found.headers)
-        if wanted != kept:
+        if wanted != kept and not self.there_version:
             names = sorted(name for name in wanted.keys() | kept.keys() if wanted.get(name) != kept.get(name))
             text = f"the target's store does not keep these headers as the source has them: {', '.join(names)}"
             return replace(done, kind=Kind.FAILED, code=Code.METADATA_REFUSED, message=text)
@@ -216,14 +233,14 @@ class Carrying:
         try:
             with self._locking():
                 if step is not LockStep.NONE:
-                    self.target.set_retention(key, own, shorten=step is LockStep.SHORTEN)
+                    self.target.set_retention(key, own, self.there_version, shorten=step is LockStep.SHORTEN)
         except Unbrought as unbrought:
             if step is LockStep.SHORTEN and isinstance(unbrought.error, (Denied, Invalid)):
                 return f"{refused}; to change that the key needs s3:BypassGovernanceRetention"
             raise
         if describing.hold_differs(own, there):
             with self._locking():
-                self.target.set_hold(key, bool(own.hold))
+                self.target.set_hold(key, bool(own.hold), self.there_version)
         return None
 
     @contextmanager
@@ -249,7 +266,7 @@ class Carrying:
 
     def _found(self, key: str) -> Seen:
         with _at_target():
-            seen = self.there.head(key)
+            seen = self.there.head(key, self.there_version)
             if seen is None:
                 raise RemoteFailure(f"the target's store does not have '{key[:200]}' that it had a moment ago")
         return seen
@@ -308,15 +325,16 @@ class Parcel:
             return Judged(Side.DESTINATION, error, Kind.FAILED, Code.METADATA_REFUSED, text)
         return unbrought
 
-    def arrived(self, done: Outcome) -> Outcome:
-        """What came of it in all: tags that no header holds are written now, and a lock is read back. Raises
-        Unbrought."""
+    def arrived(self, done: Outcome, version: str = "") -> Outcome:
+        """What came of it in all: tags that no header holds are written now, and a lock is read back; `version`: the id
+        that it has at the target. Raises Unbrought."""
         if self.own is None:
             return done
+        self.carrying = self.carrying.of_version(self.carrying.own_version, version)
         done = replace(done, described=self.own.digest)
         if self.tags_follow:
             with _at_target(Code.TARGET_TAGS_DENIED):
-                self.carrying.target.set_tags(self.key, self.own.tags or {})
+                self.carrying.target.set_tags(self.key, self.own.tags or {}, version)
             return self.carrying.checked(self.key, self.own, done)
         return self.carrying.arrived(self.key, self.own, done)
 

@@ -36,6 +36,13 @@ class Named(NamedTuple):
     own: Description | None = None
 
 
+class Asking(NamedTuple):
+    """A key, and how many requests it takes to ask one place how it describes what it has of it."""
+
+    key: str
+    requests: int = 1
+
+
 class LookedRule(Protocol):
     """What is asked of a rule: its row, or what tasks are told of it."""
 
@@ -250,9 +257,17 @@ class Looker:
 
     # --- of keys that somebody named ----------------------------------------------------------------------------------
 
-    def lacking_of(self, keys: Sequence[str], tried: Collection[int] = ()) -> Lacks:
-        """What the targets lack of these keys, or describe otherwise. `tried`: links where one of them was open before.
-        Raises what the source answers for one of them."""
+    def named_after(self, after: str) -> tuple[list[Asking], bool]:
+        """Some keys of the source after one, and whether there are more behind them. Raises what the source answers."""
+        page = self.source.listing(after)
+        return [Asking(item.key) for item in page.items], page.more
+
+    def lacking_of(
+        self, keys: Sequence[str], tried: Collection[int] = (), beside: Collection[str] | None = None
+    ) -> Lacks:
+        """What the targets lack of these keys, or describe otherwise. `tried`: links where one of them was open before;
+        `beside`: where all versions are copied, the keys of which tags or locks may have changed; None: of any. Raises
+        what the source answers for one of them."""
         found = [one for one in self.pool.map(self._named, keys) if one is not None and self.wants(one.item)]
         lacks: dict[int, list[Lack]] = defaultdict(list)
         for link in self.links:

@@ -106,7 +106,7 @@ class Judge:
     def _one(self, judged: Judged, link: PassedLink, item: Any, lack: Lack | None, there: Any) -> None:
         if lack is None:
             everything = self._made.what == What.ALL
-            left = isinstance(item, Listed) and (everything or there is None or self._differs(item, there))
+            left = self._is_left_out(item, there, everything=everything)
             why = Why.TARGET_NEWER if self._looker.rule.both_ways and there is not None else Why.FILTER
             judged.add(link, item, *((Action.SKIP, why) if left else (Action.EQUAL,)))
             return
@@ -119,6 +119,12 @@ class Judge:
             judged.add(link, item, Action.AGAIN)
         else:
             judged.add(link, item, Action.OVERWRITE)
+
+    def _is_left_out(self, item: Any, there: Any, *, everything: bool) -> bool:
+        """Whether what is not to be copied is not there as the source has it, for the rule leaves it out."""
+        if not isinstance(item, Listed):
+            return bool(self._looker.rule.terms.tags) and not there
+        return everything or there is None or self._differs(item, there)
 
     def _differs(self, item: Any, there: Any) -> bool:
         """Whether a target's object is another one, for sure; of chains only a Looker can tell."""

@@ -1,5 +1,5 @@
 """What the targets of a rule lack of all versions of its keys: chains are compared, and a key whose chains differ is
-noted once, however many versions lack."""
+noted once, however many versions lack. Of keys that somebody named, tags and locks of each version are, too."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from core.errors import LakeMirrorError, Throttled, Unreachable
+from core.errors import LakeMirrorError, NotFound, Throttled, Unreachable
 from core.replicating.eligible import is_copied
 from core.replicating.merging import Read
-from core.replicating.version_merging import Keyed, windows
-from core.replicating.versions import Chain, doubts, fingerprint
-from spark_jobs.replicate.chains import Terms, compared, unwanted
+from core.replicating.version_merging import ChainCursor, Keyed, windows
+from core.replicating.versions import Chain, Version, doubts, fingerprint
+from core.travelling.describing import matches
+from spark_jobs.replicate.chains import Tagged, Terms, compared, unwanted
 from spark_jobs.replicate.lacking import Hidden, Lack
-from spark_jobs.replicate.looking import Lacks, LookedLink, Looker
+from spark_jobs.replicate.looking import Asking, Lacks, LookedLink, Looker
+from spark_jobs.replicate.of_versions.comparing import ComparedVersions, OwnDescriptions
 
 
 class VersionLooker(Looker):
@@ -27,7 +29,21 @@ class VersionLooker(Looker):
     def _terms_of(self, link: LookedLink) -> Terms:
         """What hides something waits until it has been judged, and so does what shows something where it may be that
         only a purge has not been done yet."""
-        return Terms(bool(link.exact), self.rule.both_ways, hides=False, shows=not self.rule.purges)
+        shows, markers = not self.rule.purges, not self._terms.tags
+        return Terms(bool(link.exact), self.rule.both_ways, hides=False, shows=shows, markers=markers)
+
+    @property
+    def tagged(self) -> Tagged | None:
+        """Whether a version has the tags that the rule asks for; None: it asks for none."""
+        return self._is_tagged if self._terms.tags else None
+
+    def _is_tagged(self, key: str, version: Version) -> bool:
+        try:
+            return matches(self._terms.tags, self._describes.tags(key, version.id))
+        except NotFound:
+            return False
+        except LakeMirrorError:
+            return True  # its links find out why it can't be asked
 
     def windows(
         self, low: str, high: str | None, but: Collection[int] = (), ahead: Callable[[Read], Read] = lambda read: read
@@ -51,10 +67,10 @@ class VersionLooker(Looker):
         for item in items:
             own, but = there.get(item.key, ()), unwanted(self.rule, item.chain)
             made = terms.plan(item.key, item.chain, own, but)
-            if made.lacks and doubts(item.chain, own, exact=terms.exact):
+            if made.lacks and (self.tagged or doubts(item.chain, own, exact=terms.exact)):
                 doubted.append((item, own))
             elif made.lacks:
-                clear.append(_lack(item, made.bytes))
+                clear.append(_lack(item, made.bytes, absent=True))
         asked = self.pool.map(partial(self._lack_of, link_id, terms), doubted)
         return clear + [lack for lack in asked if lack is not None]
 
@@ -62,28 +78,63 @@ class VersionLooker(Looker):
         """By HEAD, too; what can't be told now is for the link to find out."""
         item, there = pair
         try:
-            made, _ = compared(
-                self.places[link_id], item.key, item.chain, there, terms, unwanted(self.rule, item.chain)
-            )
+            made = compared(
+                self.places[link_id],
+                item.key,
+                item.chain,
+                there,
+                terms,
+                unwanted(self.rule, item.chain),
+                self.tagged,
+            ).plan
         except LakeMirrorError:
-            return _lack(item, item.size)
-        return _lack(item, made.bytes) if made.lacks else None
+            return _lack(item, item.size, absent=True)
+        return _lack(item, made.bytes, absent=True) if made.lacks else None
 
     # --- of keys that somebody named ----------------------------------------------------------------------------------
 
-    def lacking_of(self, keys: Sequence[str], tried: Collection[int] = ()) -> Lacks:
-        """What the targets lack of these keys. Raises what the source answers for one of them."""
+    def named_after(self, after: str) -> tuple[list[Asking], bool]:
+        """As a Looker's, also of keys that a marker hides: of each the versions are listed, and each is asked about."""
+        cursor = ChainCursor(self.source.versions, after)
+        found = [Asking(key, 1 + sum(not one.marker for one in chain)) for key, chain in cursor.pages()]
+        return found, cursor.more
+
+    def lacking_of(
+        self, keys: Sequence[str], tried: Collection[int] = (), beside: Collection[str] | None = None
+    ) -> Lacks:
+        """What the targets lack of these keys, or describe otherwise. Raises what the source answers for one of
+        them."""
         self.hidden.clear()
         named = [key for key in keys if is_copied(key)]
         chains = dict(zip(named, self.pool.map(self._chain, named), strict=True))
         unknown = [Lack(key.encode(), -1, "") for key, chain in chains.items() if chain is None]
         items = [Keyed(key, chain) for key, chain in chains.items() if chain]
         wanted = [item for item in items if self.wants(item)]
+        compared_too = [one for one in wanted if beside is None or one.key in beside] if self._compares else []
+        own = OwnDescriptions(self.source, self._describes, self.pool)
         lacks: dict[int, list[Lack]] = defaultdict(list)
         for link in self.links:
             found = self.pool.map(partial(self._lack_now, link), wanted)
-            lacks[link.pk] = unknown + [lack for lack in found if lack is not None]
+            lacking = {lack.key: lack for lack in found if lack is not None}
+            for lack in self._otherwise(link, compared_too, own):
+                lacks_too = lacking.get(lack.key)
+                lacking[lack.key] = lack._replace(size=lacks_too.size) if lacks_too else lack
+            lacks[link.pk] = unknown + list(lacking.values())
         return lacks
+
+    @property
+    def _compares(self) -> bool:
+        """Whether changes of tags and locks are carried; of two sides nobody knows which one's is newer."""
+        return self._terms.all and not self.rule.both_ways
+
+    def _otherwise(self, link: LookedLink, items: Sequence[Keyed], own: OwnDescriptions) -> list[Lack]:
+        """The keys of which a target describes a version otherwise; what can't be told now is for the link to find
+        out."""
+        if link.pk not in self.places:
+            return [_lack(item, 0) for item in items]
+        comparing = ComparedVersions(self.places[link.pk], self._describers[link.pk], own, self.pool, self.opens.now)
+        found = comparing.differing(items, self._terms_of(link), partial(unwanted, self.rule), self._terms.tags)
+        return [_lack(item, 0, described=found[item.key]) for item in items if item.key in found]
 
     def _chain(self, key: str) -> Chain | None:
         """The source's; None for one that can't be asked about: its links find out why. Raises where nobody answers."""
@@ -97,11 +148,11 @@ class VersionLooker(Looker):
 
     def _lack_now(self, link: LookedLink, item: Keyed) -> Lack | None:
         if link.pk not in self.places:
-            return _lack(item, item.size)
+            return _lack(item, item.size, absent=True)
         try:
             there = self.places[link.pk].chain(item.key)
         except LakeMirrorError:
-            return _lack(item, item.size)
+            return _lack(item, item.size, absent=True)
         terms = self._terms_of(link)
         marker = terms.hiding(item.key, item.chain, there, unwanted(self.rule, item.chain))
         if marker is not None:
@@ -109,5 +160,6 @@ class VersionLooker(Looker):
         return self._lack_of(link.pk, terms, (item, there))
 
 
-def _lack(item: Keyed, size: int) -> Lack:
-    return Lack(item.key.encode(), size, fingerprint(item.chain))
+def _lack(item: Keyed, size: int, *, absent: bool = False, described: str = "") -> Lack:
+    """`absent`: nobody has begun to bring what lacks, and what is there is not to be compared."""
+    return Lack(item.key.encode(), size, fingerprint(item.chain), absent, described)

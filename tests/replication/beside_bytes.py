@@ -60,8 +60,11 @@ class BesideBytes(MemoryS3):
             return self._tagging(method, (name, key), body)
         if name not in self.locking:
             raise Invalid("400 InvalidRequest: Bucket is missing Object Lock Configuration")
+        return self._locked(kind, (name, key), given, body)
+
+    def _locked(self, kind: str, at: tuple[str, str], given: Mapping[str, str], body: bytes) -> Answer:
         texts = {one.tag.rpartition("}")[2]: one.text or "" for one in ElementTree.fromstring(body).iter()}
-        lock = self.locks.setdefault((name, key), {})
+        lock = self.locks.setdefault(at, {})
         if kind == "legal-hold":
             lock[LOCK_HOLD] = texts["Status"]
         else:

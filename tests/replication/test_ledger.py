@@ -175,7 +175,7 @@ def test_a_key_that_is_named_again_while_it_is_looked_at_is_looked_at_again(
     looked: list[list[str]] = []
     real = Looker.lacking_of
 
-    def lacking_of(looker: Looker, keys: list[str], tried: set[int]) -> Lacks:
+    def lacking_of(looker: Looker, keys: list[str], tried: set[int], beside: set[str]) -> Lacks:
         lacks = real(looker, keys, tried)
         looked.append(keys)
         if len(looked) == 1:

@@ -1,11 +1,12 @@
 """Random lives of a rule that copies all versions, to a plain target and to an exact one: versions and markers come and
-are purged, somebody writes at the targets, writes that nobody answered are carried out late, somebody approves what
-waits, and all that happens to other rules. Half of the rules follow purges.
+are purged, get other tags, are locked for longer or let go, somebody writes at the targets, writes that nobody answered
+are carried out late, somebody approves what waits, and all that happens to other rules. Half of the rules follow
+purges; of these no version is locked, for what is locked is not purged.
 
 Nothing that was ever at a target goes but copies of what was purged, where the rule follows that, and never what
-somebody else has put there. In the end each has all that the source has, in its order, and the same latest; and then
-nothing more is written. Of a life in which no worker is lost, and nothing late, the targets have no copy left of what
-was purged.
+somebody else has put there. In the end each has all that the source has, in its order, and the same latest, and each
+version's copies have its tags and its lock; and then nothing more is written. Of a life in which no worker is lost, and
+nothing late, the targets have no copy left of what was purged.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ import random
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 from core.mirroring.states import State
 from core.replicating.eligible import is_own
-from core.replicating.versions import Chain, Version, plan
+from core.replicating.versions import Chain, Version, name_of, plan
+from core.travelling.describing import LOCK_HOLD, LOCK_MODE, LOCK_UNTIL, timestamp
 from db import clock
 from replication.models import Rule
 from replication.status.rules import rule_reading
 from replication.transitions import touching
 from tests.replication.soak import Killed, Soak, _lies_in
 from tests.replication.version_world import Kept, VersionedStore, VersionWorld
-from tests.replication.world import AWAY, FAR, HOME
+from tests.replication.world import AWAY, FAR, HOME, etag
 
 KEYS = ["a", "b/1", "b/2", "c é", "d"]
 TARGETS = ((AWAY, "out"), (FAR, "two"))
@@ -49,8 +52,11 @@ class VersionSoak(Soak):
         for region, store in w.stores.items():
             store.before = self._before(region)
             store.after = lambda method, bucket, key: self.step()
+            store.locking = {"src", *(bucket for _, bucket in TARGETS)}
+            store.loses_locks, store.drops_tags = self.random.random() < 0.5, self.random.random() < 0.5
         targets = [(region, f"s3://{bucket}/t") for region, bucket in TARGETS]
-        told = {"purges": self.purges, "delete_percent": self.random.choice((100, 100, 10))}
+        told = {"metadata": "all", "sweep_heads_per_second": 10_000}
+        told |= {"purges": self.purges, "delete_percent": self.random.choice((100, 100, 10))}
         w.rule(*targets, uri="s3://src/p", pinned=False, **told)
         for region, bucket in TARGETS:
             w.stores[region].add(bucket, "other", b"2")  # type: ignore[attr-defined]
@@ -65,6 +71,7 @@ class VersionSoak(Soak):
     def _move(self) -> None:
         kinds = [self._put, self._put, self._drop, self._purge, self._foreign]
         kinds += [] if self.calm else [self._late, self._fault, self._kill, self._clock]
+        kinds += [self._retag, self._retag] + ([] if self.purges else [self._lock, self._lock])
         kinds += [self._event, self._pause, self._later, self._later, self._confirm]
         self.random.choice(kinds)()
         for run in self.random.sample([self.w.scan, self.w.copy, self.w.copy], 2):
@@ -85,9 +92,43 @@ class VersionSoak(Soak):
         self._changed()
         for key in self.random.sample(KEYS, self.random.randint(1, 3)):
             for _ in range(self.random.randint(1, 3)):
-                self.w.put(f"p/{key}", self.random.choice((b"", b"1", b"22", b"33")))
+                data = self.random.choice((b"", b"1", b"22", b"33"))
+                self.w.home.add("src", f"p/{key}", data, tags=self._tags(), lock=self._some_lock())
             if self.random.random() < 0.5:
                 self._tell(key)
+
+    def _some_lock(self) -> dict[str, str]:
+        if self.purges or self.random.random() < 0.7:
+            return {}
+        until = timestamp(clock.now() + timedelta(days=self.random.choice((1000, 2000, 3000))))
+        return self.random.choice(({LOCK_HOLD: "ON"}, {LOCK_MODE: "GOVERNANCE", LOCK_UNTIL: until}))
+
+    def _a_version(self) -> tuple[str, Kept] | None:
+        """Any one that is no marker, be it hidden or old."""
+        chains = self.w.home.chains["src"].items()
+        every = [(key[2:], one) for key, chain in chains for one in chain if key.startswith("p/") and not one.marker]
+        return self.random.choice(every) if every else None
+
+    def _retag(self) -> None:
+        """Tags of a version change, and perhaps somebody tells."""
+        if (found := self._a_version()) is not None:
+            found[1].tags = self._tags()
+            self._tell_of(found[0])
+
+    def _lock(self) -> None:
+        """A version is locked, for longer say, or let go."""
+        if (found := self._a_version()) is not None:
+            key, one = found
+            if LOCK_HOLD in one.lock and self.random.random() < 0.5:
+                one.lock = {**one.lock, LOCK_HOLD: "OFF"}
+            else:
+                one.lock = {**one.lock, **self._some_lock()}
+            self._tell_of(key)
+
+    def _tell_of(self, key: str) -> None:
+        if self.random.random() < 0.5:
+            changed = {("src", f"p/{key}")}
+            touching.objects_changed(HOME, changed, changed)
 
     def _drop(self) -> None:
         self._changed()
@@ -195,7 +236,7 @@ class VersionSoak(Soak):
         for number, (region, bucket) in enumerate(TARGETS, 1):
             found += [f"{key} at {region}: {made}" for key, made in self.lacking(region, bucket).items()]
             found += [f"open at {region}: {row.name} {row.code}" for row in self.w.rows(number)]
-            found += self._wrong_latest(region, bucket)
+            found += self._wrong_latest(region, bucket) + self._described_otherwise(region, bucket)
             found += self._left_over(region, bucket) if self.purges and self.calm else []
             link = self.w.link(number)
             found += [f"{region} is {link.health}"] if link.health != "up" else []
@@ -204,6 +245,22 @@ class VersionSoak(Soak):
         self.w.look()
         if written != [len(self._store(region).written) for region, _ in TARGETS]:
             found.append("something was written although nothing lacked")
+        return found
+
+    def _described_otherwise(self, region: str, bucket: str) -> list[str]:
+        """Copies that have not the tags or the lock of the version that they name, or whose id they have; and what
+        readers see that has not. With purges that may be a copy of what is gone."""
+        found = []
+        for key, chain in self.w.home.chains["src"].items():
+            own = {name: one for one in chain for name in (one.id, name_of(_version(one))) if not one.marker}
+            there = self._store(region).chains[bucket].get(f"t/{key[2:]}", [])
+            for copy in there:
+                one = own.get(copy.told.get(OF, copy.id))
+                if one is not None and not copy.marker and (copy.tags, _in_force(copy)) != (one.tags, _in_force(one)):
+                    found.append(f"{key} {one.id} has {copy.tags} {copy.lock} at {region}, and {one.tags} {one.lock}")
+            shown = bool(chain and there) and not (self.purges or chain[-1].marker or there[-1].marker)
+            if shown and chain[-1].tags != there[-1].tags:
+                found.append(f"{key} shows other tags at {region}")
         return found
 
     def _wrong_latest(self, region: str, bucket: str) -> list[str]:
@@ -216,10 +273,15 @@ class VersionSoak(Soak):
 
 
 def _chain(kept: list[Kept]) -> Chain:
-    store = VersionedStore()
-    return [
-        Version(one.id, 0, "", True, one.listed)
-        if one.marker
-        else Version(one.id, len(one.data), store.etags(one.data), False, one.listed, one.told.get(OF, ""))
-        for one in kept
-    ]
+    return [_version(one) for one in kept]
+
+
+def _version(one: Kept) -> Version:
+    if one.marker:
+        return Version(one.id, 0, "", True, one.listed)
+    return Version(one.id, len(one.data), etag(one.data), False, one.listed, one.told.get(OF, ""))
+
+
+def _in_force(one: Kept) -> tuple[str, bool]:
+    """Until when it is retained, and whether it is held."""
+    return one.lock.get(LOCK_UNTIL, ""), one.lock.get(LOCK_HOLD) == "ON"

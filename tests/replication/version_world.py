@@ -10,19 +10,21 @@ from email.utils import format_datetime
 from functools import partial
 from typing import Any
 from unittest import mock
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 from uuid import UUID
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from adapters.s3.fast_store import ListedPage
 from adapters.s3.store import split_uri
-from core.errors import Conflict, Invalid, NotFound, Unreachable
+from core.errors import Conflict, Denied, Invalid, NotFound, Unreachable
 from core.replicating.eligible import is_own
+from core.travelling.describing import LOCK_HOLD, LOCK_UNTIL, STORAGE_CLASS, TAG_COUNT, TAGGING, timestamp
 from db import clock
 from replication.models import Link, Rule
 from tests.exports.memory_s3 import Answer, GivenUp, etag
 from tests.mirrors.harness import Deployment
+from tests.replication.beside_bytes import KINDS, LOCKS
 from tests.replication.world import AWAY, FAR, HOME, Asked, Store, World, world
 
 
@@ -35,6 +37,18 @@ class Kept:
     marker: bool = False
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     told: Mapping[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    lock: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """What HEAD and GET tell of tags and lock."""
+        return ({TAG_COUNT: str(len(self.tags))} if self.tags else {}) | self.lock
+
+    @property
+    def protected(self) -> bool:
+        """Whether it can't be deleted now."""
+        return self.lock.get(LOCK_HOLD) == "ON" or self.lock.get(LOCK_UNTIL, "") > timestamp(clock.now())
 
     @property
     def listed(self) -> str:
@@ -106,22 +120,41 @@ class VersionedStore(Store):
         name, _, key = unquote(parts.path).lstrip("/").partition("/")
         query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         kind = "VERSIONS" if "versions" in query else "VERSIONING" if "versioning" in query else method
+        beside = next((f"{method} {one}" for one in KINDS if one in query), "")
         given = {name.lower(): value for name, value in dict(headers).items()}
         with self._one:
             self._count()
-            self.asked[kind] += 1
+            self.asked[beside or kind] += 1
             if name not in self.chains:
                 raise NotFound(f"404 NoSuchBucket: {name}")
             do = partial(getattr(self, f"_v_{kind.lower()}"), name, key, query, given, body)
+            do = partial(self._v_beside, beside, name, key, query, given, body) if beside else do
             try:
-                self.before(kind, name, key)
+                self.before(beside or kind, name, key)
             except Unreachable:
-                if kind in ("PUT", "DELETE"):
+                if method in ("PUT", "DELETE"):
                     self.given_up.append(GivenUp(key, do))
                 raise
             answer = do()
-            self.after(kind, name, key)
+            self.after(beside or kind, name, key)
             return answer
+
+    def _v_beside(self, asked: str, bucket: str, key: str, query: Any, given: Any, body: bytes) -> Answer:
+        """Tags and locks of a version, the latest unless told."""
+        method, _, kind = asked.partition(" ")
+        if kind == "object-lock":
+            return self._beside(method, kind, bucket, key, given, body)
+        one = self._found(bucket, key, query.get("versionId", ""))
+        at = bucket, one.id
+        self.tags[at], self.locks[at] = one.tags, one.lock
+        if kind == "tagging":
+            answer = self._tagging(method, at, body)
+        else:
+            if bucket not in self.locking:
+                raise Invalid("400 InvalidRequest: Bucket is missing Object Lock Configuration")
+            answer = self._locked(kind, at, given, body)
+        one.tags, one.lock = self.tags.pop(at), self.locks.pop(at, {})
+        return answer
 
     def _found(self, bucket: str, key: str, version: str) -> Kept:
         chain = self.chains[bucket].get(key, [])
@@ -137,7 +170,7 @@ class VersionedStore(Store):
             return Answer(b"", {})
         one = self._found(bucket, key, query.get("versionId", ""))
         own = {"etag": f'"{self.etags(one.data)}"', "content-length": str(len(one.data)), "x-amz-version-id": one.id}
-        return Answer(b"", {**one.told, **own, "last-modified": format_datetime(one.at, usegmt=True)})
+        return Answer(b"", {**one.told, **one.beside, **own, "last-modified": format_datetime(one.at, usegmt=True)})
 
     def _v_get(self, bucket: str, key: str, query: Any, given: Any, body: bytes) -> Answer:
         one = self._found(bucket, key, query.get("versionId", ""))
@@ -155,16 +188,21 @@ class VersionedStore(Store):
         return self.exact and "versionId" in query and "x-minio-source-replication-request" in given
 
     def _v_put(self, bucket: str, key: str, query: Any, given: Any, body: bytes) -> Answer:
-        told = {name: value for name, value in given.items() if name.startswith(("x-amz-meta-", "content-type"))}
+        kept = ("x-amz-meta-", "content-type", STORAGE_CLASS)
+        told: dict[str, Any] = {"told": {name: value for name, value in given.items() if name.startswith(kept)}}
+        told |= {"tags": {} if self.drops_tags else dict(parse_qsl(given.get(TAGGING, ""), keep_blank_values=True))}
+        told |= {"lock": {name: given[name] for name in LOCKS if name in given}}
+        if told["lock"] and (bucket not in self.locking or "content-md5" not in given):
+            raise Invalid("400 InvalidRequest: no Object Lock in this bucket, or no Content-MD5")
         if self._is_replica(query, given):
             return self._replica(bucket, key, query["versionId"], given, body, told)
         if self.status[bucket] != "Enabled" or (self.exact and key.endswith("/")):
             kept = [one for one in self.chains[bucket].get(key, []) if one.id != "null"]
             self.chains[bucket][key] = kept
-            self.add(bucket, key, body, id="null", told=told)
+            self.add(bucket, key, body, id="null", **told)
             return Answer(b"", {"etag": f'"{self.etags(body)}"'})
         self.written.append((bucket, key, body))
-        one = self.add(bucket, key, body, told=told)
+        one = self.add(bucket, key, body, **told)
         return Answer(b"", {"etag": f'"{self.etags(body)}"', "x-amz-version-id": one.id})
 
     def _replica(self, bucket: str, key: str, version: str, given: Any, body: bytes, told: Any) -> Answer:
@@ -172,7 +210,7 @@ class VersionedStore(Store):
         if given.get("if-none-match") == "*" and any(one.id == version for one in chain):
             raise Conflict("412 PreconditionFailed")
         self.chains[bucket][key] = [one for one in chain if one.id != version]
-        self._put_in(bucket, key, Kept(version, body, at=_time(given), told=told))
+        self._put_in(bucket, key, Kept(version, body, at=_time(given), **told))
         return Answer(b"", {"etag": f'"{self.etags(body)}"', "x-amz-version-id": version})
 
     def _put_in(self, bucket: str, key: str, one: Kept) -> None:
@@ -185,6 +223,8 @@ class VersionedStore(Store):
         chain = self.chains[bucket].setdefault(key, [])
         if version := query.get("versionId"):
             was = [one for one in chain if one.id == version]
+            if was and was[0].protected:
+                raise Denied("403 AccessDenied: it is WORM protected")
             self.chains[bucket][key] = [one for one in chain if one.id != version]
             if not was and self._is_replica(query, given) and "x-minio-source-deletemarker" in given:
                 self._put_in(bucket, key, Kept(version, marker=True, at=_time(given)))

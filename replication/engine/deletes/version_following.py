@@ -175,11 +175,11 @@ class VersionFollowing:
         but, place = unwanted(self.rule, item.chain), self.looker.places[link_id]
         terms: Terms = self._terms[link_id]
         try:
-            with_it, _ = compared(place, item.key, item.chain, left, terms, but)
-            without, _ = compared(place, item.key, item.chain, left, terms._replace(shows=False), but)
+            with_it = compared(place, item.key, item.chain, left, terms, but)
+            without = compared(place, item.key, item.chain, left, terms._replace(shows=False), but)
         except LakeMirrorError:
             return False
-        return bool(with_it.steps) and not without.steps
+        return bool(with_it.plan.steps) and not without.plan.steps
 
     def note(self, windows: Sequence[SeenVersions]) -> None:
         """Write down what is to go, and what is to be shown. Inside of the look's transaction, with the links held."""

@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 import pytest
 
 from core.errors import Invalid
-from core.installations.s3_events import CopyTold, arrived_objects, copies_told, relative_key
+from core.installations.s3_events import CopyTold, arrived_objects, changed_beside, copies_told, relative_key
 
 
 def record(key: str, bucket: str = "dst", event: str = "ObjectCreated:Put") -> dict[str, Any]:
@@ -126,3 +126,16 @@ def test_other_events_of_copying_tell_nothing() -> None:
     events = ("Replication:OperationNotTracked", "Replication:OperationMissedThreshold", "ObjectCreated:Put")
     assert copies_told({"Records": [copying(event) for event in events]}) == []
     assert arrived_objects({"Records": [copying(events[0])]}) == set()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        *("ObjectTagging:Put", "ObjectTagging:Delete", "s3:ObjectCreated:PutTagging", "s3:ObjectCreated:DeleteTagging"),
+        *("s3:ObjectCreated:PutRetention", "s3:ObjectCreated:PutLegalHold"),
+    ],
+)
+def test_events_of_tags_and_locks_are_told_apart(event: str) -> None:
+    body = {"Records": [record("a", event=event), record("b"), record("c", event="s3:ObjectCreated:Copy")]}
+    assert changed_beside(body) == {("dst", "a")}
+    assert arrived_objects(body) == {("dst", "a"), ("dst", "b"), ("dst", "c")}

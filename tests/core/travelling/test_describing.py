@@ -150,3 +150,10 @@ def test_the_sentence_says_what_travels_and_how_changes_are_noticed() -> None:
     content = str(travel_words(Terms(Metadata.CONTENT, {}, "GLACIER_IR"), 0))
     assert "of the first copy travel with them, in the storage class GLACIER_IR." in content
     assert content.endswith("Later changes of them alone are not copied.")
+
+
+def test_the_sentence_of_all_versions_and_of_two_ways_says_what_is_left_out() -> None:
+    some = str(travel_words(Terms(Metadata.ALL, {"a": "1"}), 5, versions=True))
+    assert "; only versions with a=1 are copied, and no delete markers." in some
+    both = str(travel_words(Terms(Metadata.ALL), 0, both_ways=True))
+    assert both.endswith("Later changes of them alone are not copied.")

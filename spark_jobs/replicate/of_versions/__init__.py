@@ -1,0 +1,1 @@
+"""What goes beside the bytes of versions: tags and locks, of each by its id."""
