@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.rule_fleet.deployment import Deployment
 from tests.rule_fleet.journal import Deed, Journal
-from tests.rule_fleet.judge import BothWays, Standing, Version, at_source, at_target, of_versions, unasked
+from tests.rule_fleet.judge import BothWays, Standing, Version, at_source, at_target, left_over, of_versions, unasked
 from tests.rule_fleet.layout import Group, Place
 from tests.rule_fleet.people import Writers
 from tests.rule_fleet.reader import Reader
@@ -75,7 +75,7 @@ class Findings:
             deeds, own = self.journal.of(group.name), traffic.of(place.bucket for place in group.places)
             found += [f"{group.name}: {told}" for told in self._judged(group, deeds, own, listings)]
         found += reader.problems
-        found += [*self._counts(listings), *self._uploads(), *self._logs()]
+        found += [*self._counts(listings), *self._uploads(traffic), *self._logs()]
         return list(dict.fromkeys(found))
 
     def _judged(
@@ -169,13 +169,13 @@ class Findings:
 
     # --- what is left over --------------------------------------------------------------------------------------------
 
-    def _uploads(self) -> Iterator[str]:
-        unheard = {(place.bucket, key) for place, key in self.writers.cut_off.values()}
+    def _uploads(self, traffic: Traffic) -> Iterator[str]:
         for group in self.groups:
             for place in group.places:
-                for upload in self.stores.uploads(place.region, place.bucket, iter(group.keys)):
-                    if not any(upload.startswith(f"{bucket}/{key} since") for bucket, key in unheard):
-                        yield f"an upload in parts is left over: {upload}"
+                for key, begun in self.stores.uploads(place.region, place.bucket, group.keys):
+                    theirs = any(abs(begun - at) < 2 for at in self.writers.unheard.get((place.bucket, key), ()))
+                    if not theirs and left_over(begun, traffic.uploads.get((place.bucket, key), []), self.kills):
+                        yield f"an upload in parts to {place.bucket}/{key} is left over: {time.ctime(begun)}"
 
     def _logs(self) -> Iterator[str]:
         for member in self.deployment.members:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from tests.rule_fleet.layout import Group, Place
 
@@ -68,6 +70,14 @@ class Journal:
         """Somebody rejects deletions of these now."""
         with self._lock:
             self.rejected |= {(group, key): time.time() for key in keys}
+
+    def save(self, file: Path) -> None:
+        """A line of JSON for each deed, to look into afterwards."""
+        with self._lock, file.open("w") as lines:
+            for deed in self.deeds.values():
+                lines.write(json.dumps(asdict(deed)) + "\n")
+            for (group, key), at in self.rejected.items():
+                lines.write(json.dumps({"rejected": key, "group": group, "at": at}) + "\n")
 
     def of(self, group: str) -> dict[str, list[Deed]]:
         """The deeds of a group by key, in the order in which they began."""

@@ -42,6 +42,18 @@ def newer(one: Deed, other: Deed) -> bool | None:
     return None
 
 
+def may_be_unnoted(asked: Asked, kills: Sequence[float]) -> bool:
+    """Whether who asked may have been killed before what came of it was noted."""
+    return any(asked.began <= at <= asked.ended + NOTED_SECONDS for at in kills)
+
+
+def left_over(begun: float, uploads: Sequence[Asked], kills: Sequence[float]) -> bool:
+    """Whether LakeMirror should have given up an upload in parts that a store began at a time: it can't, where it has
+    not heard that it was begun, or was killed before it could note that."""
+    near = [one for one in uploads if one.began - 1 <= begun <= one.ended + 1]
+    return not any(not one.heard or may_be_unnoted(one, kills) for one in near)
+
+
 def _is_older(one: Deed, other: Deed) -> bool:
     """Whether the stamp of one write says for sure that it is older: of two of one second at one place it says
     nothing."""
@@ -141,8 +153,7 @@ class BothWays:
         return False
 
     def _killed(self, asked: Asked) -> bool:
-        """Whether who wrote it may have been killed before it was noted."""
-        return any(asked.began <= at <= asked.ended + NOTED_SECONDS for at in self.kills)
+        return may_be_unnoted(asked, self.kills)
 
     # --- nothing is deleted that nobody deleted -----------------------------------------------------------------------
 

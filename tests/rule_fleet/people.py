@@ -43,6 +43,8 @@ class Writers:
         self.counts: Counter[str] = Counter()
         self.cut_off: dict[str, tuple[Place, str]] = {}
         """Uploads in parts that were not put together, by their ids."""
+        self.unheard: dict[tuple[str, str], list[float]] = defaultdict(list)
+        """When somebody wanted to begin one, by bucket and key, and heard no answer."""
         self._locks: dict[tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
 
     def begin(self) -> None:
@@ -102,7 +104,12 @@ class Writers:
 
     def _in_parts(self, deed: Deed, data: bytes, told: dict[str, Any]) -> Any:
         s3, at = self.stores.s3(deed.place.region), {"Bucket": deed.place.bucket, "Key": deed.key}
-        upload = s3.create_multipart_upload(**at, **told)["UploadId"]
+        began = time.time()
+        try:
+            upload = s3.create_multipart_upload(**at, **told)["UploadId"]
+        except FAILURES:
+            self.unheard[deed.place.bucket, deed.key] += [began, time.time()]
+            raise
         self.cut_off[upload] = deed.place, deed.key
         parts = []
         for number, low in enumerate(range(0, len(data), contents.PART), 1):

@@ -262,7 +262,11 @@ def soak(folder: Path, database: str, plan: Plan, tell: Callable[[str], None] = 
         chosen = groups(exact=stores.real)
         stores.make_buckets(chosen)
         deployment = Deployment(folder, database, stores)
-        Soak(plan, report, deployment, chosen, tell).run()
+        one = Soak(plan, report, deployment, chosen, tell)
+        try:
+            one.run()
+        finally:
+            one.journal.save(folder / "journal.jsonl")
     finally:
         if deployment is not None:
             deployment.close()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,12 +169,13 @@ class Stores:
         items = (one for page in pages for one in page.get("Contents", ()))
         return {one["Key"]: one["ETag"].strip('"') for one in items if not one["Key"].startswith("_lakemirror/")}
 
-    def uploads(self, region: str, bucket: str, keys: Iterator[str]) -> list[str]:
-        """Uploads in parts that were begun and not ended. MinIO lists those of one object alone."""
+    def uploads(self, region: str, bucket: str, keys: Iterable[str]) -> list[tuple[str, float]]:
+        """Uploads in parts that were begun and not ended: of which key, and when. MinIO lists those of one object
+        alone."""
         found = []
         for key in keys:
             told = self.s3(region).list_multipart_uploads(Bucket=bucket, Prefix=key).get("Uploads", ())
-            found += [f"{bucket}/{one['Key']} since {one['Initiated']}" for one in told if one["Key"] == key]
+            found += [(one["Key"], one["Initiated"].timestamp()) for one in told if one["Key"] == key]
         return found
 
     def stop(self) -> None:

@@ -10,7 +10,17 @@ import pytest
 from tests.rule_fleet import AWAY, FAR, HOME, contents
 from tests.rule_fleet.findings import tracebacks
 from tests.rule_fleet.journal import Deed, Kind
-from tests.rule_fleet.judge import BothWays, Heeds, Standing, Version, at_source, at_target, of_versions, unasked
+from tests.rule_fleet.judge import (
+    BothWays,
+    Heeds,
+    Standing,
+    Version,
+    at_source,
+    at_target,
+    left_over,
+    of_versions,
+    unasked,
+)
 from tests.rule_fleet.layout import Place, groups
 from tests.rule_fleet.traffic import Asked, Traffic, read_traffic, writes_after
 
@@ -131,6 +141,13 @@ def test_a_deletion_that_nobody_asked_for_is_seen() -> None:
     plain = {KEY: [put(1, ONE, 10)]}
     assert list(unasked(plain, traffic, ["two"])) == ["LakeMirror deleted k in two, which nobody had deleted"]
     assert list(unasked(plain, traffic, ["three"])) == []
+
+
+def test_an_upload_that_lakemirror_has_heard_of_is_not_left_over() -> None:
+    assert left_over(10.0, [Asked(10, 10.1, 1, 200)], [])
+    assert left_over(10.0, [Asked(20, 20.1, 1, 200, heard=False)], [])
+    assert not left_over(10.0, [Asked(10, 10.1, 1, 200, heard=False)], [])
+    assert not left_over(10.0, [Asked(10, 10.1, 1, 200)], [11.0])
 
 
 def test_versions_are_the_same_everywhere_and_none_is_lost() -> None:

@@ -42,12 +42,14 @@ class Traffic:
     heads: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
     writes: dict[Key, list[Asked]] = field(default_factory=lambda: defaultdict(list))
     deletes: dict[Key, list[Asked]] = field(default_factory=lambda: defaultdict(list))
+    uploads: dict[Key, list[Asked]] = field(default_factory=lambda: defaultdict(list))
+    """Those in parts that it began."""
     requests: int = 0
 
     def of(self, buckets: Iterable[str]) -> Traffic:
         """That of some buckets alone."""
         chosen = set(buckets)
-        parts = (self.heads, self.writes, self.deletes)
+        parts = (self.heads, self.writes, self.deletes, self.uploads)
         return Traffic(*({at: some for at, some in part.items() if at[0] in chosen} for part in parts))
 
     def looked_before(self, at: Key, when: float) -> float:
@@ -99,6 +101,7 @@ def read_traffic(logs: Iterable[Path]) -> Traffic:
             found.deletes[at].append(_asked(line, 0))
         elif method == "POST" and query.startswith("uploads"):
             begun[at] = number
+            found.uploads[at].append(_asked(line, number))
         elif method == "POST" and query.startswith("uploadId"):
             found.writes[at].append(_asked(line, begun.get(at, 0)))
         elif method == "PUT" and not {"uploadId", "partNumber", "tagging", "retention", "legal-hold"} & _names(query):

@@ -14,7 +14,7 @@ REST = {"spark": (1.0, 4.0), "web": (0.3, 3.0), "controller": (0.3, 3.0)}
 STORE_DOWN = ((1.0, 8.0), (15.0, 40.0))
 GATE_FOR = (2.0, 15.0)
 WHAT = (
-    *("worker", "worker", "worker", "process", "process", "controller", "web", "web", "spark"),
+    *("worker", "worker", "worker", "process", "process", "controller", "web", "spark"),
     *("store", "store", "store", "gate", "gate", "gate"),
 )
 
