@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from core.store_access import DIRECT, StoreAccess
 from deployment import config_checks as checks
 from deployment.config_sections import (
     Auth,
@@ -39,6 +38,8 @@ from deployment.config_sections import (
     Web,
     Workers,
 )
+from deployment.config_whole import completed, held_together, tell_whole_charts_and_other_databases, without_lakefs
+from deployment.installation import Installation, LakeFSKeys, LakeFSServer
 from deployment.reader import (
     ConfigError,
     Secret,
@@ -57,31 +58,12 @@ PLAIN_NAMES = ("source_lakefs_access_key_id", "source_lakefs_secret_access_key",
 
 
 @dataclass(frozen=True, slots=True)
-class LakeFSKeys:
-    """Who we are at a lakeFS."""
-
-    access_key_id: str
-    secret_access_key: Secret
-
-
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """One region's lakeFS and the store that it writes to, and how both are reached."""
-
-    region: str
-    lakefs_url: str
-    store: Store
-    lakefs_keys: LakeFSKeys
-    access: StoreAccess = DIRECT
-
-
-@dataclass(frozen=True, slots=True)
 class Config:
     """Everything that a deployment is told."""
 
     region: str = spec(check=checks.named)
     organization_id: str = spec(check=checks.filled)
-    regional_endpoint: str = spec(check=checks.url)
+    regional_endpoint: str = spec(check=checks.url_or_empty)
     dst_endpoints: Mapping[str, str] = spec(check=checks.urls)
     mirrors_database: MirrorsDatabase = spec()
     blockstore: Blockstore = spec()
@@ -91,6 +73,7 @@ class Config:
     source_lakefs_access_key_id: str = spec("")
     source_lakefs_secret_access_key: Secret = spec(Secret(""))
     stores: Mapping[str, Store] = field(default_factory=dict)
+    replication_stores: Mapping[str, Store] = field(default_factory=dict)
     listen_address: str = spec("0.0.0.0:8008", check=checks.address)
     web: Web = sub(Web)
     list_mirrors_page_size: int = spec(1000, check=checks.page)
@@ -109,26 +92,57 @@ class Config:
     replication: Replication = sub(Replication)
 
     @property
+    def own_regions(self) -> tuple[str, ...]:
+        """The regions of the file, this deployment's own first if it is one."""
+        return tuple(sorted((*self.own_lakefs_regions, *self.replication_stores), key=lambda name: name != self.region))
+
+    @property
+    def own_lakefs_regions(self) -> tuple[str, ...]:
+        """Those of them that have a lakeFS."""
+        here = (self.region,) if self.regional_endpoint else ()
+        return (*here, *(name for name in self.dst_endpoints if name != self.region))
+
+    @property
     def regions(self) -> tuple[str, ...]:
-        """Every region with an endpoint, this deployment's own first."""
-        return (self.region, *(name for name in self.dst_endpoints if name != self.region))
+        """Every region with an installation: with a store, and mostly a lakeFS."""
+        return self.own_regions
+
+    @property
+    def lakefs_regions(self) -> tuple[str, ...]:
+        """Every region with a lakeFS; only these may have mirrors and exports."""
+        return self.own_lakefs_regions
+
+    @property
+    def own_served(self) -> tuple[str, ...]:
+        """Those of the file that this deployment works for (default: its own, and the stores without a lakeFS)."""
+        return self.serve_regions or tuple(dict.fromkeys((self.region, *self.replication_stores)))
 
     @property
     def served(self) -> tuple[str, ...]:
-        """The destinations that this deployment works for (default: its own region)."""
-        return self.serve_regions or (self.region,)
+        """The regions whose mirrors, and whose rules, this deployment works for."""
+        return self.own_served
+
+    def lakefs(self, region: str) -> LakeFSServer | None:
+        """The lakeFS of a region, if it has one."""
+        url = self.regional_endpoint if region == self.region else self.dst_endpoints.get(region)
+        keys = LakeFSKeys(self.source_lakefs_access_key_id, self.source_lakefs_secret_access_key)
+        return LakeFSServer(url, keys) if url else None
 
     def lakefs_url(self, region: str) -> str:
         """The lakeFS endpoint of a region; ConfigError if it has none."""
-        url = self.regional_endpoint if region == self.region else self.dst_endpoints.get(region)
-        if url is None:
-            raise ConfigError(
-                f"dst_endpoints.{region}", f"no endpoint for this region (known: {', '.join(self.regions)})"
-            )
-        return url
+        server = self.lakefs(region)
+        if server is None:
+            raise self._no_endpoint(region, self.lakefs_regions)
+        return server.url
+
+    def _no_endpoint(self, region: str, known: tuple[str, ...]) -> ConfigError:
+        return ConfigError(f"dst_endpoints.{region}", f"no endpoint for this region (known: {', '.join(known)})")
 
     def store(self, region: str) -> Store:
-        """The object store of a region: its own entry in `stores`, else blockstore.s3 with that region's name."""
+        """The object store of a region: its own entry in `replication_stores`, which uses nothing of the rest, or in
+        `stores`, else blockstore.s3 with that region's name."""
+        if (alone := self.replication_stores.get(region)) is not None:
+            return replace(alone, region=alone.region or region)
         own = self.stores.get(region)
         shared = self.blockstore.s3
         if own is None:
@@ -145,10 +159,11 @@ class Config:
         return (region, self.store(region)) if own is None else (bucket, own)
 
     def installation(self, region: str) -> Installation:
-        """Where a region's lakeFS and store are; ConfigError for a region without an endpoint."""
-        keys = LakeFSKeys(self.source_lakefs_access_key_id, self.source_lakefs_secret_access_key)
+        """A region's store, and its lakeFS if there is one; ConfigError for a region that is not configured."""
+        if region not in self.regions:
+            raise self._no_endpoint(region, self.regions)
         store = self.store(region)
-        return Installation(region, self.lakefs_url(region), store, keys, store.access)
+        return Installation(region, store, self.lakefs(region), store.access)
 
     def hook_secret(self, region: str) -> Secret:
         """The Bearer secret of an installation's webhooks: the configured one, else one derived from the key."""
@@ -182,61 +197,9 @@ def derived(secret_key: str, purpose: str) -> str:
 def parse(data: Mapping[str, Any], environ: Mapping[str, str] = types.MappingProxyType({})) -> Config:
     """A configuration from parsed YAML under an environment; ConfigError names what is missing or wrong."""
     given = overlay(data, Config, environ, plain=PLAIN_NAMES)
-    _tell_whole_charts_and_other_databases(given)
-    config = read_section(Config, given, "")
-    _hold_together(config)
-    return config
-
-
-def _tell_whole_charts_and_other_databases(given: Mapping[str, Any]) -> None:
-    """What comes from a replication service's set-up and can't be taken as it is: said with what to do, not by the
-    first field in it that isn't known."""
-    own = given.get("replication")
-    if own is not None and (not isinstance(own, Mapping) or "config" in own):
-        raise ConfigError(
-            "replication", "is of a chart's values: the configuration is what stands in replication.config"
-        )
-    database = given.get("mirrors_database")
-    kind = database.get("type") if isinstance(database, Mapping) else None
-    if kind in ("dynamodb", "cosmosdb", "local"):
-        instead = "use a PostgreSQL that every region's deployment can reach, or an sqlite file on a single machine"
-        raise ConfigError("mirrors_database.type", f"{kind!r} is not one of sqlite, postgres: {instead}")
-
-
-def _hold_together(config: Config) -> None:
-    """What no single field can tell."""
-    for region in config.serve_regions:
-        if region not in config.regions:
-            raise ConfigError("serve_regions", f"{region!r} has no endpoint (known: {', '.join(config.regions)})")
-    database = config.mirrors_database
-    if database.type == "postgres" and not database.postgres.connection_string:
-        raise ConfigError(
-            "mirrors_database.postgres.connection_string", "is required when mirrors_database.type is postgres"
-        )
-    _hold_auth_together(config)
-    for region in config.stores:
-        if region not in config.regions:
-            raise ConfigError(f"stores.{region}", f"this region has no endpoint (known: {', '.join(config.regions)})")
-    state = config.replication.state
-    if bool(state.uri) != bool(state.region):
-        missing = "region" if state.uri else "uri"
-        raise ConfigError(f"replication.state.{missing}", "is required with the other one: the place, and whose store")
-    if bool(config.source_lakefs_access_key_id) != bool(config.source_lakefs_secret_access_key):
-        missing = "secret_access_key" if config.source_lakefs_access_key_id else "access_key_id"
-        raise ConfigError(f"source_lakefs_{missing}", "is required with the other half of the credentials")
-
-
-def _hold_auth_together(config: Config) -> None:
-    auth = config.auth
-    if auth.api.endpoint and "api" not in auth.tried:
-        raise ConfigError("auth.api.endpoint", "is set, but auth.authenticators leaves 'api' out")
-    if "api" in auth.tried and not auth.api.endpoint:
-        raise ConfigError("auth.api.endpoint", "is required when auth.authenticators names 'api'")
-    if auth.openid.issuer and not auth.openid.client_id:
-        raise ConfigError("auth.openid.client_id", "is required beside auth.openid.issuer")
-    if auth.lakefs.region and auth.lakefs.region not in config.regions:
-        known = ", ".join(config.regions)
-        raise ConfigError("auth.lakefs.region", f"{auth.lakefs.region!r} has no endpoint (known: {known})")
+    tell_whole_charts_and_other_databases(given)
+    config = read_section(Config, completed(given), "")
+    return held_together(config, alone=without_lakefs(given))
 
 
 def load(path: str | Path, environ: Mapping[str, str] | None = None) -> Config:
@@ -253,7 +216,7 @@ def unused_in_use(environ: Mapping[str, str] | None = None) -> list[str]:
 
 def _complete(config: Config) -> Config:
     """What a process can't work without, although a plan of one can be read without it."""
-    if not config.source_lakefs_access_key_id:
+    if config.regional_endpoint and not config.source_lakefs_access_key_id:
         raise ConfigError(
             "source_lakefs_access_key_id",
             "is required, with its secret: an access key of the replication user, alike on every lakeFS"

@@ -36,9 +36,9 @@ def secrets_of(settings: config.Config) -> Iterator[str]:
     yield from _in(settings)
     for region in settings.regions:
         yield settings.hook_secret(region).reveal()
-        keys = settings.installation(region).lakefs_keys
-        if keys.secret_access_key:
-            yield base64.b64encode(f"{keys.access_key_id}:{keys.secret_access_key.reveal()}".encode()).decode()
+        if (lakefs := settings.lakefs(region)) and lakefs.keys.secret_access_key:
+            pair = f"{lakefs.keys.access_key_id}:{lakefs.keys.secret_access_key.reveal()}"
+            yield base64.b64encode(pair.encode()).decode()
     yield settings.derived_key("executors")
     yield settings.derived_key("installations")
     yield settings.derived_key("notifications")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
-from deployment.config import Config, Installation, Store
+from deployment.config import Config, Installation, LakeFSServer, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,24 @@ class Together(Config):
     @property
     def regions(self) -> tuple[str, ...]:
         """Those of the file, then the others."""
-        own = (self.region, *(name for name in self.dst_endpoints if name != self.region))
-        return (*own, *self.added)
+        return (*self.own_regions, *self.added)
+
+    @property
+    def lakefs_regions(self) -> tuple[str, ...]:
+        """Those of them that have a lakeFS."""
+        more = [region for region, new in self.added.items() if new.installation.lakefs is not None]
+        return (*self.own_lakefs_regions, *more)
 
     @property
     def served(self) -> tuple[str, ...]:
-        """The destinations that this deployment works for."""
+        """The regions whose mirrors, and whose rules, this deployment works for."""
         more = [region for region, new in self.added.items() if new.served_by == self.region]
-        return (*(self.serve_regions or (self.region,)), *more)
+        return tuple(dict.fromkeys((*self.own_served, *more)))
 
-    def lakefs_url(self, region: str) -> str:
-        """The lakeFS endpoint of a region; ConfigError if it has none."""
+    def lakefs(self, region: str) -> LakeFSServer | None:
+        """The lakeFS of a region, if it has one."""
         own = self.added.get(region)
-        return own.installation.lakefs_url if own else Config.lakefs_url(self, region)
+        return own.installation.lakefs if own else Config.lakefs(self, region)
 
     def store(self, region: str) -> Store:
         """The object store of a region: nothing of the file's is used for one that the file does not have."""
@@ -48,7 +53,7 @@ class Together(Config):
         return own.installation.store if own else Config.store(self, region)
 
     def installation(self, region: str) -> Installation:
-        """Where a region's lakeFS and store are; ConfigError for a region without an endpoint."""
+        """A region's store, and its lakeFS if there is one; ConfigError for a region that is not configured."""
         own = self.added.get(region)
         return own.installation if own else Config.installation(self, region)
 

@@ -1,4 +1,4 @@
-"""The replication API: installations, the regions that one may mirror and export from and to."""
+"""The replication API: installations, the regions that one may mirror, export and replicate from and to."""
 
 from __future__ import annotations
 
@@ -55,10 +55,11 @@ def may_be_empty() -> Word:
 
 
 class InstallationSettings(serializers.Serializer):
-    """The body of PUT: all settings but the name; a secret that isn't given stays as it is."""
+    """The body of PUT: all settings but the name; a secret that isn't given stays as it is. Empty lakefs_endpoint and
+    lakefs_access_key_id: a store without a lakeFS."""
 
-    lakefs_endpoint = Word()
-    lakefs_access_key_id = Word()
+    lakefs_endpoint = Word(allow_blank=True)
+    lakefs_access_key_id = Word(allow_blank=True)
     lakefs_secret_access_key = Word(required=False, write_only=True)
     served_by = may_be_empty()
     store_endpoint = may_be_empty()
@@ -76,13 +77,16 @@ class InstallationSettings(serializers.Serializer):
 
 
 class InstallationCreation(InstallationSettings):
-    """The body of POST: the region's name, and its settings with their secrets."""
+    """The body of POST: the region's name, and its settings with their secrets. Without lakefs_endpoint it is a store
+    for replication rules."""
 
     region = Word()
+    lakefs_endpoint = may_be_empty()
+    lakefs_access_key_id = may_be_empty()
 
 
 class InstallationTry(serializers.Serializer):
-    """The body of a test, which may be empty: a place to test the store with."""
+    """The body of a test: a place to test the store with; where there is a lakeFS it may be empty."""
 
     namespace = may_be_empty()
 
@@ -104,13 +108,14 @@ class ServiceOutageAnswer(serializers.Serializer):
 
 
 class InstallationAnswer(serializers.Serializer):
-    """An installation without its secrets. `origin`: file or database; `problem`: why its secrets can't be used."""
+    """An installation without its secrets. `origin`: file or database; `problem`: why its secrets can't be used. An
+    empty `lakefs_endpoint`: a store alone."""
 
     region = serializers.CharField()
     origin = serializers.ChoiceField(choices=["file", "database"])
     problem = text_or_null()
     served_by = serializers.CharField(allow_blank=True)
-    lakefs_endpoint = serializers.CharField()
+    lakefs_endpoint = serializers.CharField(allow_blank=True)
     lakefs_access_key_id = serializers.CharField(allow_blank=True)
     store_endpoint = serializers.CharField(allow_blank=True)
     store_region = serializers.CharField(allow_blank=True)
@@ -134,7 +139,7 @@ class InstallationAnswer(serializers.Serializer):
 
 
 class InstallationTestAnswer(serializers.Serializer):
-    """Every check; `ok`: nothing failed, and lakeFS lets us in."""
+    """Every check; `ok`: nothing failed, and lakeFS lets us in, or without one the store shows us the place."""
 
     ok = serializers.BooleanField()
     lakefs_version = text_or_null()
@@ -181,8 +186,10 @@ class PoliciesAnswer(serializers.Serializer):
 
 
 class InstallationPoliciesAnswer(PoliciesAnswer):
-    """The same for all that is done there; `left_out`: so much of it the caller may not see, and it is not in these."""
+    """The same for all that is done there (`lakefs` null: it has no lakeFS); `left_out`: so much of it the caller may
+    not see, and it is not in these."""
 
+    lakefs = LakeFSPolicyAnswer(allow_null=True)
     left_out = serializers.IntegerField()
     as_of = serializers.DateTimeField()
 

@@ -1,7 +1,8 @@
-"""Asks an installation everything that mirrors and exports will need of it, and keeps what was found.
+"""Asks an installation everything that mirrors, exports and rules will need of it, and keeps what was found.
 
 The questions and their meaning are those of a mirror's preflight. Rights are tried on a mirror or a source that is
-there; else on a repository that can't be, which shows a policy for all repositories, and not one for named ones.
+there; else on a repository that can't be, which shows a policy for all repositories, and not one for named ones. Where
+there is no lakeFS only the store is asked.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from core.access.policies import repository_arn
-from core.errors import LakeMirrorError, NotFound, Throttled
+from core.errors import Invalid, LakeMirrorError, NotFound, Throttled
 from core.installations import preflight as decide
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
@@ -27,13 +28,15 @@ from deployment.wiring import clients, region_settings
 from installations import probes
 from installations.models import InstallationTest
 from installations.permission_probes import Target, Try, is_of_branches, target_at_destination, tries_of
-from installations.probes import about_bucket, ask, may_ask
+from installations.probes import about_bucket, ask, may_ask, may_ask_store
 from installations.refresh import with_candidate
 from installations.services import CREATE, TEST, UPDATE, changed_candidate, checked_candidate, installation_arn
 from rbac import services as rbac
 
 FIRST = 100
 NO_PLACE = "no repository there has a namespace to test with; give one"
+LET_IN = ("lakefs-reachable", "lakefs-credentials")
+STORE_SHOWN = "store-bucket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +65,13 @@ def register_target(target: Callable[[str], tuple[str, str] | None]) -> None:
 
 
 def installation_test(*, actor: Any, region: str, namespace: str = "") -> InstallationTest:
-    """Test it now. `namespace`: an s3:// address to test its store with, by default one of its repositories'. Raises
-    Denied, NotFound and Invalid, and nothing for what is wrong with the installation."""
+    """Test it now. `namespace`: an s3:// address to test its store with, by default one of its repositories'; needed
+    where there is no lakeFS. Raises Denied, NotFound and Invalid, and nothing for what is wrong with the
+    installation."""
     rbac.require(actor, (TEST, installation_arn(region)))
     if region not in region_settings.names():
         raise NotFound(f"there is no installation '{region[:80]}'")
-    if namespace:
-        probes.check_namespace(namespace.rstrip("/"))
-    server, checks = _find_out(region, namespace)
-    return _keep(region, server, checks)
+    return _keep(region, *_find_out(region, namespace))
 
 
 def candidate_test(*, actor: Any, wish: Wish, secrets: Secrets, namespace: str = "") -> list[Check]:
@@ -78,23 +79,26 @@ def candidate_test(*, actor: Any, wish: Wish, secrets: Secrets, namespace: str =
     does."""
     arn = installation_arn(wish.region)
     rbac.require(actor, (CREATE, arn), (TEST, arn))
-    if namespace:
-        probes.check_namespace(namespace.rstrip("/"))
     with config.trying(with_candidate(checked_candidate(wish, secrets), secrets)):
         return _find_out(wish.region, namespace)[1]
 
 
-def change_test(*, actor: Any, region: str, wish: Wish, secrets: Secrets) -> list[Check]:
+def change_test(*, actor: Any, region: str, wish: Wish, secrets: Secrets, namespace: str = "") -> list[Check]:
     """The same of a change that nobody has saved yet: secrets that are not given are those that are kept. Raises
     Denied, and NotFound, Conflict and Invalid as saving does."""
     arn = installation_arn(region)
     rbac.require(actor, (UPDATE, arn), (TEST, arn))
     row, held = changed_candidate(region, wish, secrets)
     with config.trying(with_candidate(row, held)):
-        return _find_out(region, "")[1]
+        return _find_out(region, namespace)[1]
 
 
 def _find_out(region: str, namespace: str) -> tuple[Any, list[Check]]:
+    """What its lakeFS says of itself (None where there is none), and every check. Raises Invalid."""
+    if namespace:
+        probes.check_namespace(namespace.rstrip("/"), "namespace")
+    if region not in region_settings.lakefs_names():
+        return None, _of_store_alone(region, namespace)
     tried = _tried(region)
     known = ask({"server": lambda: clients.quick_lakefs(region).server(), "repositories": partial(_first, region)})
     place = namespace or _place(known["repositories"])
@@ -156,6 +160,27 @@ def _of_store(region: str, place: str, answers: Mapping[str, Any]) -> Iterator[C
     yield stores.check_clock("store-clock", f"the store of {region}", ahead, signed=True)
 
 
+def _of_store_alone(region: str, place: str) -> list[Check]:
+    """The checks of a store without a lakeFS, with a place that somebody gives."""
+    if not place:
+        raise Invalid(
+            f"'{region}' has no lakeFS whose repositories would give an address to test its store with",
+            field="namespace",
+            hint="Enter one of a bucket there, like s3://bucket or s3://bucket/folder",
+        )
+    answers = ask(about_bucket("store", clients.quick_objects(region), place)) if may_ask_store(region) else {}
+    clock_here = stores.check_clock("database-clock", "the database", -clock.machine_ahead())
+    return [clock_here, *(_for_rules(check) for check in _of_store(region, place, answers))]
+
+
+def _for_rules(check: Check) -> Check:
+    """Rules need no versions, unless they copy all of them."""
+    if check.id != "store-versioning" or check.state is not CheckOutcome.WARNING:
+        return check
+    message = f"{check.message.partition(', and')[0]}: only rules that copy all versions need it"
+    return replace(check, state=CheckOutcome.OK, message=message, fix="")
+
+
 def _versioning(check: Check) -> Check:
     """Only S3's own replication needs versions: exports, and other ways to copy, don't."""
     failed = check.state is CheckOutcome.FAILED
@@ -181,11 +206,13 @@ def _arn(tried: Tried, action: str) -> str:
 
 
 def _keep(region: str, server: Any, checks: list[Check]) -> InstallationTest:
+    states = {check.id: check.state for check in checks}
+    reachable = states.get(LET_IN[0] if LET_IN[0] in states else STORE_SHOWN) is CheckOutcome.OK
     test, _ = InstallationTest.objects.update_or_create(
         region=region,
         defaults={
             "tested_at": clock.now(),
-            "reachable": checks[0].state is CheckOutcome.OK or isinstance(server, Throttled),
+            "reachable": reachable or isinstance(server, Throttled),
             "lakefs_version": server.version[:100] if isinstance(server, ServerInfo) else "",
             "checks": [_stored(check) for check in checks],
         },
@@ -199,7 +226,15 @@ def _stored(check: Check) -> dict[str, str]:
 
 
 def passed(test: InstallationTest) -> bool:
-    """Nothing failed, and lakeFS lets us in."""
+    """Nothing failed, and lakeFS lets us in; where there is none, the store shows us the place."""
     states = {check["id"]: check["state"] for check in test.checks}
-    known = all(states.get(check) == CheckOutcome.OK for check in ("lakefs-reachable", "lakefs-credentials"))
-    return known and CheckOutcome.FAILED.value not in states.values()
+    wanted = LET_IN if LET_IN[0] in states or STORE_SHOWN not in states else (STORE_SHOWN,)
+    return all(states.get(check) == CheckOutcome.OK for check in wanted) and CheckOutcome.FAILED not in states.values()
+
+
+def is_of_now(test: InstallationTest) -> bool:
+    """Whether it asked what there is: an installation of the file may have got a lakeFS since, or lost it."""
+    ids = {check["id"] for check in test.checks}
+    if test.region in region_settings.lakefs_names():
+        return LET_IN[0] in ids or STORE_SHOWN not in ids
+    return not any(check.startswith("lakefs-") for check in ids)

@@ -1,4 +1,5 @@
-"""Asks each region every few seconds whether its lakeFS and its store answer, and keeps since when they don't.
+"""Asks each region every few seconds whether its lakeFS, if it has one, and its store answer, and keeps since when they
+don't.
 
 One duty for each of them, worked on by the deployment that works for the region: what it sees is what mirrors see.
 """
@@ -35,15 +36,27 @@ def register_place(place: Callable[[str], str]) -> None:
     _places.append(place)
 
 
+def services() -> list[tuple[str, Service]]:
+    """Region and service of all that there is: a store everywhere, a lakeFS where there is one."""
+    told = config.current()
+    of_lakefs = set(told.lakefs_regions)
+    return [
+        (region, service)
+        for region in told.regions
+        for service in Service
+        if service is Service.STORE or region in of_lakefs
+    ]
+
+
 def look_round() -> None:
-    """By each controller: every region that is known is asked."""
-    known = set(config.current().regions)
-    rows = {(row.region, row.service): row for row in Contact.objects.filter(region__in=known)}
-    for region in known:
-        for service in Service:
-            if (region, service.value) not in rows:
-                row, _ = Contact.objects.get_or_create(region=region, service=service.value)
-                rows[region, service.value] = row
+    """By each controller: every service that is known is asked."""
+    known = services()
+    stored = Contact.objects.filter(region__in={region for region, _ in known})
+    rows = {(row.region, row.service): row for row in stored}
+    for region, service in known:
+        if (region, service.value) not in rows:
+            row, _ = Contact.objects.get_or_create(region=region, service=service.value)
+            rows[region, service.value] = row
     present = set(Duty.objects.filter(kind=DUTY).values_list("subject", flat=True))
     for row in rows.values():
         if row.pk not in present:
@@ -58,15 +71,25 @@ def _worked_for_by(region: str) -> str:
 
 def needed(regions: list[str]) -> list[int]:
     """The subjects that a deployment may take up: those of the regions that it knows."""
-    return list(Contact.objects.filter(region__in=config.current().regions).values_list("pk", flat=True))
+    return [row.pk for row in _known_rows(Contact.objects.all())]
+
+
+def _known_rows(rows: Iterable[Contact]) -> list[Contact]:
+    """Those of services that there are, in order."""
+    known = set(services())
+    return [row for row in _sorted(rows) if (row.region, Service(row.service)) in known]
 
 
 def ask(lease: Lease) -> DutyOutcome:
     """One round: ask one service, and keep what it said."""
     row = Contact.objects.filter(pk=lease.duty.subject).first()
-    if row is None or row.region not in config.current().regions:
+    if row is None or not _known_rows([row]):
         return _forget(lease, row)
-    error = _error_of(row.region, Service(row.service))
+    question = _question_for(row.region, Service(row.service))
+    if question is None:
+        _keep(row, failing_since=None, kind="", problem="")
+        return DutyOutcome(f"nothing is done there that it could be asked about{_look_at_certificate(row)}")
+    error = _error_of(question)
     kind = outage_kind(Service(row.service), error) if error else None
     if error is None or kind is None:
         _keep(row, answered_at=Now(), failing_since=None, kind="", problem="")
@@ -77,7 +100,7 @@ def ask(lease: Lease) -> DutyOutcome:
 
 
 def _forget(lease: Lease, row: Contact | None) -> DutyOutcome:
-    """Of a region that is configured no more. Who knows it makes both again."""
+    """Of a region, or a lakeFS, that is configured no more. Who knows it makes it again."""
     if row is not None:
         row.delete()
     Duty.objects.filter(pk=lease.duty.pk).delete()
@@ -88,13 +111,21 @@ def _keep(row: Contact, **found: object) -> None:
     Contact.objects.filter(pk=row.pk).update(asked_at=Now(), **found)
 
 
-def _error_of(region: str, service: Service) -> LakeMirrorError | None:
-    """What a call of the service ends with; None where it was answered, or where there is nothing to ask."""
+Question = Callable[[], object]
+
+
+def _question_for(region: str, service: Service) -> Question | None:
+    """What a service is asked; None for a store in which nobody works with any place."""
+    if service is Service.LAKEFS:
+        return lambda: clients.quick_lakefs(region).server()
+    place = next((found for place in _places if (found := place(region))), "")
+    return (lambda: clients.quick_objects(region).head(f"{place.rstrip('/')}/dummy")) if place else None
+
+
+def _error_of(question: Question) -> LakeMirrorError | None:
+    """What a call of the service ends with; None where it was answered."""
     try:
-        if service is Service.LAKEFS:
-            clients.quick_lakefs(region).server()
-        elif place := next((found for place in _places if (found := place(region))), ""):
-            clients.quick_objects(region).head(f"{place.rstrip('/')}/dummy")
+        question()
     except LakeMirrorError as error:
         return error
     return None
@@ -123,8 +154,7 @@ def outages(now: datetime | None = None) -> list[Outage]:
     """Every service of a known region that has been failing for long enough to be told, by region; one query."""
     now = now or clock.now()
     rows = Contact.objects.filter(failing_since__isnull=False, asked_at__gt=now - BELIEVED_FOR)
-    known = set(config.current().regions)
-    return [_outage(row) for row in _sorted(rows) if row.region in known and is_outage(row.failing_since, now)]
+    return [_outage(row) for row in _known_rows(rows) if is_outage(row.failing_since, now)]
 
 
 def _sorted(rows: Iterable[Contact]) -> list[Contact]:
@@ -143,21 +173,21 @@ def _outage(row: Contact) -> Outage:
 
 
 def answered_at() -> dict[str, datetime]:
-    """By region, when its lakeFS last answered."""
-    rows = Contact.objects.filter(service=Service.LAKEFS.value, answered_at__isnull=False)
-    return dict(rows.values_list("region", "answered_at"))
+    """By region, when its lakeFS last answered; where there is none, its store."""
+    rows = _known_rows(Contact.objects.filter(answered_at__isnull=False))
+    of_lakefs = {region for region, service in services() if service is Service.LAKEFS}
+    told = (row for row in rows if row.service == Service.LAKEFS or row.region not in of_lakefs)
+    return {row.region: row.answered_at for row in told if row.answered_at}
 
 
 def certificates() -> dict[tuple[str, Service], ServerCertificate | None]:
     """By region and service, the TLS certificate that was last seen of each that was looked at; None: it has none."""
-    known = set(config.current().regions)
-    rows = Contact.objects.filter(certificate_read_at__isnull=False, region__in=known).order_by("region", "service")
+    rows = _known_rows(Contact.objects.filter(certificate_read_at__isnull=False))
     return {(row.region, Service(row.service)): row.certificate for row in rows}
 
 
 def answering(now: datetime) -> set[tuple[str, Service]]:
     """Region and service of all that answered when they were asked last, which was lately: nobody knows that the others
     are in order."""
-    known = set(config.current().regions)
-    rows = Contact.objects.filter(asked_at__gt=now - BELIEVED_FOR, failing_since=None, region__in=known)
-    return {(region, Service(service)) for region, service in rows.values_list("region", "service")}
+    rows = _known_rows(Contact.objects.filter(asked_at__gt=now - BELIEVED_FOR, failing_since=None))
+    return {(row.region, Service(row.service)) for row in rows}

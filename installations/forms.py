@@ -41,8 +41,11 @@ class InstallationForm(ServiceForm):
         label="Region", max_length=63, help_text="Its name in LakeMirror: a-z, 0-9 and -, like eu-west-1."
     )
     served_by = word("Handled by", "Region of the deployment that works for mirrors there. Empty: this one.")
-    lakefs_endpoint = word("lakeFS endpoint", "Without /api/v1, like https://lakefs.example.com", required=True)
-    lakefs_access_key_id = word("lakeFS access key id", "Of a user with the policy ReplicationPolicy.", required=True)
+    lakefs_endpoint = word(
+        "lakeFS endpoint",
+        "Without /api/v1, like https://lakefs.example.com. Empty: no lakeFS, a store for replication rules.",
+    )
+    lakefs_access_key_id = word("lakeFS access key id", "Of a user with the policy ReplicationPolicy.")
     lakefs_secret_access_key = secret("lakeFS secret access key")
     store_endpoint = word("Store endpoint", "Empty: AWS S3.")
     store_region = word("Store region", "Empty: the same as above.")
@@ -58,6 +61,11 @@ class InstallationForm(ServiceForm):
         "CA bundle", "A certificate file on every machine that works for this installation. Empty: the system's."
     )
     proxy = word("Proxy", "Without name and password, like http://proxy:3128. Empty: as in the environment.")
+    namespace = word(
+        "Address to test the store with",
+        "Like s3://bucket/prefix. Not saved, and nothing is written there. Needed without lakeFS; else empty: that of "
+        "one of its repositories.",
+    )
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
     was = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -106,6 +114,11 @@ class InstallationForm(ServiceForm):
     def wish(self) -> Wish:
         """What the service takes. Of a form that is valid."""
         return Wish(**{each.name: self.cleaned_data[each.name] for each in fields(Wish)})
+
+    @property
+    def place(self) -> str:
+        """By which a test asks the store; it is none of the settings."""
+        return str(self.cleaned_data["namespace"])
 
     @property
     def secrets(self) -> Secrets:

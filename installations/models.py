@@ -22,12 +22,12 @@ OLD_KEY = "LAKEMIRROR_OLD_SECRET_KEY"
 
 
 class Installation(models.Model):
-    """One region's lakeFS and store, as `core.installations.settings.Wish` names its settings."""
+    """One region's store, and its lakeFS if it has one, as `core.installations.settings.Wish` names its settings."""
 
     region = models.CharField(max_length=64, unique=True)
     served_by = models.CharField(max_length=64, help_text="the region of the deployment that works for it")
-    lakefs_endpoint = models.CharField(max_length=1000)
-    lakefs_access_key_id = models.CharField(max_length=1000)
+    lakefs_endpoint = models.CharField(max_length=1000, blank=True, help_text="empty: a store alone")
+    lakefs_access_key_id = models.CharField(max_length=1000, blank=True)
     store_endpoint = models.CharField(max_length=1000, blank=True)
     store_region = models.CharField(max_length=1000, blank=True)
     store_path_style = models.BooleanField(default=False)
@@ -106,7 +106,7 @@ class InstallationTest(models.Model):
 
     region = models.CharField(max_length=64, unique=True)
     tested_at = models.DateTimeField()
-    reachable = models.BooleanField()
+    reachable = models.BooleanField(help_text="lakeFS answered; where there is none, the store did")
     lakefs_version = models.CharField(max_length=100, blank=True)
     checks = ExactJSONField(default=list, help_text="id, state, message, fix of each")
 

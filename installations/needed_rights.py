@@ -18,10 +18,10 @@ _registered: list[Callable[[Any, str], Known]] = []
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The policy for our user at the lakeFS, and for our key at its store (None: no place there is known). `left_out`:
-    so many things that need rights are kept from who asks."""
+    """The policy for our user at the lakeFS (None: there is none), and for our key at its store (None: no place there
+    is known). `left_out`: so many things that need rights are kept from who asks."""
 
-    lakefs: Document
+    lakefs: Document | None
     store: Document | None
     left_out: int = 0
 
@@ -38,6 +38,11 @@ def installation_policies(actor: Any, region: str) -> Policies:
     known = [needs(actor, region) for needs in _registered]
     all_needs = [need for needs, _ in known for need in needs]
     left_out = sum(number for _, number in known)
+    return Policies(_at_lakefs(region, all_needs, left_out), store_policy(all_needs), left_out)
+
+
+def _at_lakefs(region: str, needs: list[Need], left_out: int) -> Document | None:
+    if region not in region_settings.lakefs_names():
+        return None
     name = f"Replication-{region}"
-    lakefs = lakefs_policy(name, all_needs) if all_needs or left_out else wide_lakefs_policy(name)
-    return Policies(lakefs, store_policy(all_needs), left_out)
+    return lakefs_policy(name, needs) if needs or left_out else wide_lakefs_policy(name)

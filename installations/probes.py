@@ -25,12 +25,12 @@ Answers = dict[str, Any]
 """By question: what was answered, or the LakeMirrorError that came instead."""
 
 
-def check_namespace(namespace: str) -> None:
-    """Raises Invalid unless it is an address in an S3 bucket."""
+def check_namespace(namespace: str, field: str = "storage_namespace") -> None:
+    """Raises Invalid unless it is an address in an S3 bucket; `field`: which one it came by."""
     if not NAMESPACE.fullmatch(namespace) or len(namespace) > 1024:
         raise Invalid(
             f"'{namespace[:200]}' is not a storage namespace",
-            field="storage_namespace",
+            field=field,
             hint="Use s3://bucket/prefix; a bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens",
         )
 
@@ -39,6 +39,14 @@ def may_ask(region: str) -> bool:
     """Whether there is an installation, and all that it takes to ask it; what is wrong else the first round tells."""
     try:
         clients.quick_lakefs(region)
+    except LakeMirrorError:
+        return False
+    return may_ask_store(region)
+
+
+def may_ask_store(region: str) -> bool:
+    """The same of its store alone."""
+    try:
         clients.quick_objects(region)
     except LakeMirrorError:
         return False

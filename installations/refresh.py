@@ -19,7 +19,7 @@ from core.errors import Unreadable
 from core.installations.settings import Secrets
 from core.store_access import StoreAccess
 from deployment import config
-from deployment.config import LakeFSKeys, Secret, Store
+from deployment.config import LakeFSKeys, LakeFSServer, Secret, Store
 from deployment.config_sections import StoreCredentials
 from deployment.overlay import Added, Together, together
 from installations.models import Installation
@@ -92,11 +92,11 @@ def added(row: Installation) -> Added:
 
 def _installation(row: Installation, secrets: Secrets) -> config.Installation:
     keys = StoreCredentials(row.store_access_key_id, Secret(secrets.store))
+    lakefs = LakeFSServer(row.lakefs_endpoint, LakeFSKeys(row.lakefs_access_key_id, Secret(secrets.lakefs)))
     return config.Installation(
         row.region,
-        row.lakefs_endpoint,
         Store(row.store_region or row.region, row.store_endpoint, row.store_path_style, keys),
-        LakeFSKeys(row.lakefs_access_key_id, Secret(secrets.lakefs)),
+        lakefs if row.lakefs_endpoint else None,
         StoreAccess(
             profile=row.store_profile,
             role_arn=row.store_role_arn,

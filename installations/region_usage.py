@@ -12,7 +12,8 @@ from deployment import config
 
 @dataclass(frozen=True, slots=True)
 class RegionFacts:
-    """A region: where its lakeFS is, and what goes in and out already. `None`: nobody has looked."""
+    """A region: where its lakeFS is ("" where there is none), and what goes in and out already. `None`: nobody has
+    looked."""
 
     name: str
     lakefs: str
@@ -51,4 +52,5 @@ def region_facts(names: Iterable[str]) -> list[RegionFacts]:
 
 
 def _host(region: str) -> str:
-    return urlsplit(config.current().lakefs_url(region)).netloc
+    lakefs = config.current().lakefs(region)
+    return urlsplit(lakefs.url).netloc if lakefs else ""

@@ -31,17 +31,22 @@ LIST, CREATE, UPDATE, DELETE, TEST = (
 )
 
 _users: dict[str, Callable[[], Mapping[str, int]]] = {}
+_of_stores: set[str] = set()
+"""What needs no more of an installation than its store."""
 
 
-def register_user(what: str, by_region: Callable[[], Mapping[str, int]]) -> None:
-    """Let another app say what of it needs installations: how many by region."""
+def register_user(what: str, by_region: Callable[[], Mapping[str, int]], *, needs_lakefs: bool = True) -> None:
+    """Let another app say what of it needs installations, and whether with a lakeFS: how many by region."""
     _users[what] = by_region
+    if not needs_lakefs:
+        _of_stores.add(what)
 
 
-def usage() -> dict[str, Counter[str]]:
-    """By region, how many of what needs it; a query for each kind of thing."""
+def usage(*, of_lakefs: bool = False) -> dict[str, Counter[str]]:
+    """By region, how many of what needs it, or its lakeFS; a query for each kind of thing."""
     counts: dict[str, Counter[str]] = {}
-    for what, by_region in _users.items():
+    users = {what: told for what, told in _users.items() if not (of_lakefs and what in _of_stores)}
+    for what, by_region in users.items():
         for region, number in by_region().items():
             counts.setdefault(region, Counter())[what] = number
     return counts
@@ -124,7 +129,8 @@ def changed_candidate(region: str, wish: Wish, secrets: Secrets) -> tuple[Instal
 def installation_update(
     *, actor: Any, region: str, wish: Wish, secrets: Secrets, seen: Seen = ANYTHING
 ) -> Installation:
-    """Replace the settings; a secret that isn't given stays. Raises Denied, NotFound, Conflict, Stale and Invalid."""
+    """Replace the settings; a secret that isn't given stays, unless its lakeFS goes. Raises Denied, NotFound, Stale,
+    Invalid, and Conflict for one of the file, and where mirrors or exports use a lakeFS that is to go."""
     right = (UPDATE, installation_arn(region))
     rbac.require(actor, right)
     find(region)
@@ -133,6 +139,8 @@ def installation_update(
     with transaction.atomic():
         row = _locked(region, seen)
         check_secrets(wish, secrets, row.wish)
+        if row.wish.has_lakefs and not wish.has_lakefs:
+            _check_lakefs_unused(region)
         before, after = _changes(row.wish, wish, secrets)
         if after:
             row.put(wish, _merged_secrets(row, wish, secrets))
@@ -203,11 +211,11 @@ def _locked(region: str, seen: Seen) -> Installation:
 
 def _merged_secrets(row: Installation, wish: Wish, given: Secrets) -> Secrets:
     """The secrets that hold from now on. Raises Unreadable if one is to stay that can't be opened."""
-    keyed = bool(wish.store_access_key_id)
-    if given.lakefs and (given.store or not keyed):
+    keyed, asked = bool(wish.store_access_key_id), wish.has_lakefs
+    if (given.lakefs or not asked) and (given.store or not keyed):
         return given
     old = row.secrets()
-    return Secrets(given.lakefs or old.lakefs, (given.store or old.store) if keyed else "")
+    return Secrets((given.lakefs or old.lakefs) if asked else "", (given.store or old.store) if keyed else "")
 
 
 def _changes(old: Wish, new: Wish, secrets: Secrets) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -223,6 +231,13 @@ def _check_unused(region: str) -> None:
     used = usage_words(usage().get(region, {}))
     if used:
         raise Conflict(f"the installation '{region}' is used by {used}", hint="Delete these first")
+
+
+def _check_lakefs_unused(region: str) -> None:
+    used = usage_words(usage(of_lakefs=True).get(region, {}))
+    if used:
+        text = f"the lakeFS of the installation '{region}' is used by {used}"
+        raise Conflict(text, field="lakefs_endpoint", hint="Delete these first, or leave its address as it is")
 
 
 def _audit(actor: Any, right: rbac.Right, verb: Verb, before: Any, after: Any, reason: str = "") -> None:

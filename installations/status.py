@@ -20,7 +20,7 @@ from deployment import config
 from deployment.overlay import Together
 from installations import contact
 from installations.check_groups import CheckGroups, grouped
-from installations.connection_test import passed
+from installations.connection_test import is_of_now, passed
 from installations.models import Installation, InstallationTest
 from installations.region_usage import RegionFacts, region_facts
 from installations.services import etag_of, usage, usage_words
@@ -60,7 +60,7 @@ class InstallationReading:
 
     @property
     def last_contact(self) -> datetime | None:
-        """When its lakeFS last answered something that is kept."""
+        """When its lakeFS last answered something that is kept; where there is none, its store."""
         answered = self.test.tested_at if self.test and self.test.reachable else None
         times = (self.answered_at, answered, self.facts.received_at, self.facts.looked_at)
         return max((at for at in times if at), default=None)
@@ -108,7 +108,7 @@ def installation_readings() -> list[InstallationReading]:
     """All that this deployment knows, the file's first; eight queries and one for each other kind of user."""
     known = config.current()
     rows = {row.region: row for row in Installation.objects.all()}
-    tests = {test.region: test for test in InstallationTest.objects.all()}
+    tests = {test.region: test for test in InstallationTest.objects.all() if is_of_now(test)}
     used, facts = usage(), {fact.name: fact for fact in region_facts(known.regions)}
     answered, failing, certificates = contact.answered_at(), contact.outages(), contact.certificates()
     readings = [
@@ -154,12 +154,12 @@ def _reading(
 
 
 def _wish_of_file(known: config.Config, region: str) -> Wish:
-    installation = known.installation(region)
+    installation, lakefs = known.installation(region), known.lakefs(region)
     keys = installation.store.credentials.access_key_id
     return Wish(
         region=region,
-        lakefs_endpoint=installation.lakefs_url,
-        lakefs_access_key_id=installation.lakefs_keys.access_key_id,
+        lakefs_endpoint=lakefs.url if lakefs else "",
+        lakefs_access_key_id=lakefs.keys.access_key_id if lakefs else "",
         served_by=known.region if region in known.served else "",
         store_endpoint=installation.store.endpoint,
         store_region=installation.store.region,

@@ -100,7 +100,8 @@ def _try(request: HttpRequest, form: InstallationForm, test: Callable[..., list[
     found: dict[str, Any] = {}
     try:
         if form.is_valid():
-            found["tested_groups"] = grouped(test(wish=form.wish, secrets=form.secrets))
+            checks = test(wish=form.wish, secrets=form.secrets, namespace=form.place)
+            found["tested_groups"] = grouped(checks)
         else:
             wrong = "; ".join(f"{form.fields[name].label}: {errors[0]}" for name, errors in form.errors.items())
             found["test_refused"] = f"Fix the following before the test: {wrong}"
@@ -172,7 +173,8 @@ def installation_deleted(request: HttpRequest, region: str) -> HttpResponse:
         return render(request, "installations/delete.html", SECTION | {"reading": reading})
     reason = request.POST.get("reason", "")[:1000]
     installation_delete(actor=request.user, region=region, reason=reason)
-    messages.success(request, f"{region} deleted. Nothing at its lakeFS or its store was changed.")
+    where = "its lakeFS or its store" if reading.wish.has_lakefs else "its store"
+    messages.success(request, f"{region} deleted. Nothing at {where} was changed.")
     return redirect("installations")
 
 

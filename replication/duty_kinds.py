@@ -23,7 +23,7 @@ def register() -> None:
         DutyKind(LINK, _copy, _interval, _links, label="Replication"),
         DutyKind(PASS, _pass, _interval, _passes, label="Replication pass"),
     )
-    services.register_user("replication rule", _by_region)
+    services.register_user("replication rule", _by_region, needs_lakefs=False)
 
 
 def _interval() -> float:

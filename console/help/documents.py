@@ -31,7 +31,14 @@ FILES = {
 GROUPS = (
     (
         "Guide",
-        ("guide/concepts", "guide/tasks", "guide/held-merges", "guide/garbage-collection", "guide/troubleshooting"),
+        (
+            "guide/concepts",
+            "guide/tasks",
+            "guide/two-stores",
+            "guide/held-merges",
+            "guide/garbage-collection",
+            "guide/troubleshooting",
+        ),
     ),
     (
         "Reference",

@@ -1,4 +1,5 @@
-"""An installation as somebody wants it: one region's lakeFS and store, without secrets. What is wrong with it. Pure."""
+"""An installation as somebody wants it: a region's store, and its lakeFS if it has one, without secrets; what is wrong
+with it. Pure."""
 
 from __future__ import annotations
 
@@ -26,11 +27,12 @@ class Access(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Wish:
     """All that is no secret. `served_by`: the region of the deployment that works for mirrors in it; "" in the rest is
-    what isn't needed. A role is assumed with what `store_access` gives."""
+    what isn't needed: without `lakefs_endpoint` it is a store for replication rules alone. A role is assumed with what
+    `store_access` gives."""
 
     region: str
-    lakefs_endpoint: str
-    lakefs_access_key_id: str
+    lakefs_endpoint: str = ""
+    lakefs_access_key_id: str = ""
     served_by: str = ""
     store_endpoint: str = ""
     store_region: str = ""
@@ -43,6 +45,11 @@ class Wish:
     sts_endpoint: str = ""
     ca_bundle: str = ""
     proxy: str = ""
+
+    @property
+    def has_lakefs(self) -> bool:
+        """Whether mirrors and exports may be there."""
+        return bool(self.lakefs_endpoint)
 
     def about(self) -> str:
         """What the secrets are sealed with: whoever changes the row without their key can't use them elsewhere."""
@@ -71,8 +78,11 @@ def check_secrets(wish: Wish, given: Secrets, old: Wish | None) -> None:
     for name in ("lakefs", "store"):
         if not _plain(getattr(given, name)):
             raise Invalid(_ASCII, field=f"{name}_secret_access_key")
-    if not given.lakefs and (old is None or _goes(wish) != _goes(old)):
-        raise Invalid(_ask("lakeFS", old), field="lakefs_secret_access_key", hint=_WHY if old else "")
+    if wish.has_lakefs and not given.lakefs and (old is None or _goes(wish) != _goes(old)):
+        shown = old if old is not None and old.has_lakefs else None
+        raise Invalid(_ask("lakeFS", shown), field="lakefs_secret_access_key", hint=_WHY if shown else "")
+    if given.lakefs and not wish.has_lakefs:
+        raise Invalid(_NO_ADDRESS, field="lakefs_endpoint", hint=_OR_NO_KEY)
     keyed = wish.store_access == Access.KEYS
     same = old is not None and old.store_access == Access.KEYS and _signs(wish) == _signs(old)
     if keyed and not given.store and not same:
@@ -84,6 +94,8 @@ def check_secrets(wish: Wish, given: Secrets, old: Wish | None) -> None:
 _ASCII = f"must be at most {LONGEST} ASCII letters, digits and signs, without spaces"
 _WHY = "A stored secret is only used with the key and the address that it was entered for"
 _ONLY = "is used only where the store's credentials are {}"
+_NO_ADDRESS = "the address of lakeFS is missing, and there is a key for it"
+_OR_NO_KEY = "Enter it; or, for a store without lakeFS, leave the key and its secret empty, too"
 
 
 def _plain(text: str) -> bool:
@@ -113,8 +125,12 @@ def _problems(wish: Wish) -> Iterator[tuple[str, str, str]]:
             yield name, f"'{getattr(wish, name)[:80]}' is not a region name", "Use a-z, 0-9 and -, 63 at most"
     if wish.region == "new":
         yield "region", "'new' is reserved for the form for new installations", "Use another name"
-    if not wish.lakefs_access_key_id:
+    if wish.has_lakefs and not wish.lakefs_access_key_id:
         yield "lakefs_access_key_id", "the access key id of lakeFS is missing", ""
+    if wish.lakefs_access_key_id and not wish.has_lakefs:
+        yield "lakefs_endpoint", _NO_ADDRESS, _OR_NO_KEY
+    if not (wish.has_lakefs or wish.store_endpoint or wish.store_region):
+        yield "store_endpoint", "without a lakeFS the store's endpoint is needed", "For AWS enter the store's region"
     yield from _bad_addresses(wish)
     yield from _bad_access(wish)
 
@@ -122,7 +138,7 @@ def _problems(wish: Wish) -> Iterator[tuple[str, str, str]]:
 def _bad_addresses(wish: Wish) -> Iterator[tuple[str, str, str]]:
     for name in ("lakefs_endpoint", "store_endpoint", "sts_endpoint", "proxy"):
         value = getattr(wish, name)
-        if (value or name == "lakefs_endpoint") and (problem := _bad_url(value)):
+        if value and (problem := _bad_url(value)):
             yield name, *problem
     if wish.lakefs_endpoint.endswith("/api/v1"):
         yield "lakefs_endpoint", "is the address of lakeFS without /api/v1", "Remove that part"

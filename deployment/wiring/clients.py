@@ -30,7 +30,7 @@ _QUICK: Mapping[str, Any] = {"tries": 1, "read_seconds": 4.0}
 
 
 def lakefs(region: str) -> LakeFS:
-    """The lakeFS of a region."""
+    """The lakeFS of a region. Raises Invalid where there is none, Unreadable where its secrets can't be opened."""
     return _lakefs(*_lakefs_options(region), quick=False)
 
 
@@ -40,8 +40,8 @@ def quick_lakefs(region: str) -> LakeFS:
 
 
 def _lakefs_options(region: str) -> tuple[str, config.LakeFSKeys, str, str]:
-    installation = region_settings.usable(region)
-    return installation.lakefs_url, installation.lakefs_keys, installation.access.ca_bundle, installation.access.proxy
+    server, access = region_settings.lakefs(region), region_settings.usable(region).access
+    return server.url, server.keys, access.ca_bundle, access.proxy
 
 
 @functools.lru_cache(maxsize=CLIENTS)

@@ -11,14 +11,41 @@ from deployment.overlay import Together
 
 
 def names() -> list[str]:
-    """The regions of which an installation is configured."""
+    """The regions of which an installation is configured: each has a store."""
     return list(config.current().regions)
+
+
+def lakefs_names() -> list[str]:
+    """Those of them that have a lakeFS: where mirrors and exports may be."""
+    return list(config.current().lakefs_regions)
+
+
+def require_lakefs(region: str, field: str = "region") -> None:
+    """Raises Invalid for a region that there is not, and for one whose installation has no lakeFS; `field`: which one
+    names it."""
+    known = lakefs_names()
+    if region in names() and region not in known:
+        raise _without(region, field)
+    if region not in known:
+        text = f"unknown region '{region}': this deployment knows {', '.join(known) or 'no lakeFS'}"
+        raise Invalid(text, field=field)
+
+
+def _without(region: str, field: str) -> Invalid:
+    known = ", ".join(lakefs_names())
+    others = f"Choose one that has a lakeFS ({known}), or give" if known else "Give"
+    return Invalid(
+        f"the installation '{region}' has no lakeFS: it is a store, for replication rules alone",
+        field=field,
+        hint=f"{others} this one the address of its lakeFS",
+    )
 
 
 def installation(region: str) -> config.Installation:
     """The installation of a region, or Invalid naming those that exist."""
     if region not in names():
-        raise Invalid(f"unknown region '{region}': this deployment knows {', '.join(names())}", field="region")
+        known = ", ".join(names()) or "none yet"
+        raise Invalid(f"unknown region '{region}': this deployment knows {known}", field="region")
     return config.current().installation(region)
 
 
@@ -29,6 +56,15 @@ def usable(region: str) -> config.Installation:
     if added and added.problem:
         raise Unreadable(added.problem, hint=added.remedy)
     return own
+
+
+def lakefs(region: str) -> config.LakeFSServer:
+    """Where the lakeFS of a region answers, and who we are there. Raises Invalid for one that has none, and Unreadable
+    when its secrets can't be opened."""
+    own = usable(region)
+    if own.lakefs is None:
+        raise _without(region, "region")
+    return own.lakefs
 
 
 def place(region: str, uri: str) -> Place:

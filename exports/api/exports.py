@@ -72,7 +72,7 @@ FIND = OpenApiParameter("find", str, description="only those whose repository, b
 def region_of(request: Request) -> str:
     """The region of `{repository}`: this deployment's own, unless the query names another."""
     region = request.query_params.get("region") or config.current().region
-    region_settings.installation(region)
+    region_settings.require_lakefs(region)
     return region
 
 

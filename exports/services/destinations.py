@@ -40,13 +40,14 @@ class Taken:
 
 
 def check_region(region: str) -> None:
-    """Raises Invalid for a region whose exports another deployment works for."""
-    region_settings.installation(region)
-    if region not in config.current().served:
+    """Raises Invalid for a region without a lakeFS, and for one whose exports another deployment works for."""
+    region_settings.require_lakefs(region)
+    known = config.current()
+    if region not in known.served:
         raise Invalid(
             f"this deployment does not serve the region '{region}'",
             field="region",
-            hint=f"It serves {', '.join(config.current().served)}",
+            hint=f"It serves {', '.join(one for one in known.served if one in known.lakefs_regions)}",
         )
 
 
@@ -136,7 +137,7 @@ def repositories_near(region: str, *places: str) -> list[Taken]:
 def _regions_of(region: str, place: str) -> set[str]:
     """Those in which the place's address means the same objects; AWS is one store in all regions."""
     wanted = region_settings.export_place(region, place)
-    return {near for near in region_settings.names() if wanted.in_store_of(region_settings.place(near, place))}
+    return {near for near in region_settings.lakefs_names() if wanted.in_store_of(region_settings.place(near, place))}
 
 
 def check_apart_from_repositories(

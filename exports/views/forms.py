@@ -89,7 +89,8 @@ class ExportForm(forms.Form):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, label_suffix="", **more)
-        self.fields["region"].choices = [(region, region) for region in config.current().served]
+        known = config.current()
+        self.fields["region"].choices = [(one, one) for one in known.served if one in known.lakefs_regions]
         for name in ("repository", "branch", "name", "path", "status_path", "patterns"):
             self.fields[name].widget.attrs.update(
                 PICKS.get(name, {}), autocapitalize="none", autocomplete="off", spellcheck="false"

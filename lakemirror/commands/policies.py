@@ -71,6 +71,8 @@ def of_an_installation(talk: Talk, region: str, of: str | None) -> None:
 def _tell(answer: Mapping[str, Any], of: str | None) -> None:
     """JSON in any case: it is for lakeFS, or for AWS."""
     told = answer[of] if of else answer
+    if told is None and of == "lakefs":
+        raise No("this installation has no lakeFS")
     if told is None:
         raise No("no place in that store is known yet: create a mirror, or describe the one to be created")
     if left_out := answer.get("left_out"):

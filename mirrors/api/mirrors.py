@@ -48,7 +48,7 @@ BRANCH = OpenApiParameter("branch", str, description="only moves of this branch"
 def source_region(request: Request) -> str:
     """The region of `{repo}`: this deployment's own, unless the query names another."""
     region = request.query_params.get("source_region") or config.current().region
-    region_settings.installation(region)
+    region_settings.require_lakefs(region, "source_region")
     return region
 
 

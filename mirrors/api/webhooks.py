@@ -35,6 +35,7 @@ def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
     """A lakeFS action of an installation. Repeated deliveries are harmless: each only asks for a look."""
     if not is_authentic(request, installation):
         return json_error(HTTPStatus.UNAUTHORIZED, NO_SECRET)
+    region_settings.require_lakefs(installation, "installation")
     repository = _repository(request)
     if not repository:
         text = "expected the JSON body of a lakeFS webhook, with its repository_id"

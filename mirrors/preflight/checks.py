@@ -146,7 +146,7 @@ def _source(plan: Plan, answer: Callable[[str], Any]) -> Check:
 
 
 def _worker(region: str) -> Check:
-    region_settings.installation(region)
+    region_settings.require_lakefs(region)
     deployment = deployments.working_for(region)
     if deployment is None:
         return decide.check_worker(region, "", "")
@@ -155,7 +155,7 @@ def _worker(region: str) -> Check:
 
 def _name(plan: Plan, answer: Callable[[str], Any]) -> Check:
     placement.check_name(plan.name)
-    region_settings.installation(plan.region)
+    region_settings.require_lakefs(plan.region)
     placement.check_not_the_source(plan.name, plan.region, plan.source_repository, plan.source_region)
     placement.check_unused(plan.name)
     existing = _had(answer("existing"))

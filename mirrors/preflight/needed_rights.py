@@ -39,8 +39,8 @@ def planned_policies(plan: Plan) -> BothSides:
     check_can_follow({"follow_gc": plan.follows_gc, "object_replication": _replication(plan)})
     placement.check_name(plan.name)
     probes.check_namespace(plan.namespace)
-    for region in (plan.source_region, plan.region):
-        region_settings.installation(region)
+    for field, region in (("source_region", plan.source_region), ("region", plan.region)):
+        region_settings.require_lakefs(region, field)
     place = _namespace_of_source(plan)
     source = Need(Side.SOURCE, plan.source_repository, place, plan.tags, follows_gc=plan.follows_gc)
     both = {"managed": plan.managed, "follows_gc": plan.follows_gc}

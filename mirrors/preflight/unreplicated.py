@@ -60,7 +60,7 @@ def route_of_plan(*, actor: Any, repository: str, source_region: str, name: str,
     rbac.require(actor, *mirrors.rights_to_create(repository, name, namespace))
     placement.check_name(name)
     probes.check_namespace(namespace)
-    region_settings.installation(region)
+    region_settings.require_lakefs(region)
     source = mirrors.ask_source(repository, source_region)
     return Route(Namespaces(source.storage_namespace.rstrip("/"), namespace.rstrip("/")), source_region, region)
 

@@ -110,7 +110,7 @@ def check_creation(
     check_can_follow(settings or {})
     placement.check_name(name)
     probes.check_namespace(namespace)
-    region_settings.installation(region)
+    region_settings.require_lakefs(region)
     source_region = source_region or config.current().region
     source = ask_source(source_repository, source_region)
     placement.check_apart_from_source(namespace, region, source, source_region)
@@ -137,8 +137,9 @@ def rights_to_create(source: str, name: str, namespace: str) -> list[tuple[str, 
 
 
 def ask_source(repository: str, region: str) -> RepositoryInfo:
-    """The repository to mirror. Raises Invalid (no such region), NotFound, and Unreachable where it can't be asked."""
-    region_settings.installation(region)
+    """The repository to mirror. Raises Invalid (no such region, or no lakeFS there), NotFound, and Unreachable where it
+    can't be asked."""
+    region_settings.require_lakefs(region, "source_region")
     try:
         with reaching(f"source {region}"):
             return clients.lakefs(region).get_repository(repository)

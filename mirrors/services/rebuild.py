@@ -143,7 +143,7 @@ def _has_descriptor(region: str, repository: RepositoryInfo) -> bool:
 def _look(region: str, repository: RepositoryInfo) -> Destination:
     descriptor = parse_descriptor(clients.objects(region).get(f"{repository.storage_namespace}/{DESCRIPTOR}"))
     _check_pins(region, repository, descriptor)
-    region_settings.installation(descriptor.source_region)
+    region_settings.require_lakefs(descriptor.source_region, "source_region")
     lakefs = clients.lakefs(region)
     destination = Destination(
         descriptor, branch_heads(lakefs, repository.id), tag_commits(lakefs, repository.id) if descriptor.tags else {}

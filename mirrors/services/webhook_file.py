@@ -34,7 +34,7 @@ def hold_file(
 
 
 def _address(region: str, address: str, kind: str) -> str:
-    region_settings.installation(region)
+    region_settings.require_lakefs(region)
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise Invalid(f"'{address}' is not an address: it must begin with http:// or https://")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 from django.template import Context
 
+from deployment.wiring import region_settings
 from mirrors.services.rights import may_create_some
 
 register = template.Library()
@@ -14,3 +15,9 @@ register = template.Library()
 def may_create_mirrors(context: Context) -> bool:
     """Whether there could be a mirror that who reads the page creates."""
     return may_create_some(context["request"].user)
+
+
+@register.simple_tag
+def knows_lakefs() -> bool:
+    """Whether any installation has a lakeFS, so that there is something to mirror."""
+    return bool(region_settings.lakefs_names())

@@ -99,11 +99,11 @@ class MirrorForm(ServiceForm):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        facts = {each.name: each for each in region_facts(config.current().regions)}
+        facts = {each.name: each for each in region_facts(config.current().lakefs_regions)}
         self.fields["source_repository"].widget.attrs["list"] = "pick-repositories"
         self.fields["storage_namespace"].widget.attrs["list"] = "pick-namespaces"
         self.fields["source_region"].choices = list(facts.items())
-        self.fields["region"].choices = [(region, facts[region]) for region in config.current().regions]
+        self.fields["region"].choices = [(region, facts[region]) for region in config.current().lakefs_regions]
 
     @classmethod
     def fresh(cls) -> MirrorForm:
@@ -145,7 +145,7 @@ class MirrorForm(ServiceForm):
 def likely_region() -> str:
     """Where a mirror most likely goes: away from here."""
     known = config.current()
-    return next((region for region in known.regions if region != known.region), known.region)
+    return next((region for region in known.lakefs_regions if region != known.region), known.region)
 
 
 class WaiverForm(forms.Form):

@@ -15,6 +15,7 @@ from core.notifications.lifecycle import Condition, Standing
 from core.text.phrases import count, sentence
 from deployment import config
 from installations import contact
+from installations.connection_test import is_of_now
 from installations.models import InstallationTest
 from mirrors.status.mirror import MirrorStatus
 from notifications.conditions.observation import Observation, Trouble, of_mirror
@@ -59,7 +60,7 @@ def look_at_tests(seen: Observation, now: datetime) -> None:
     for region in regions:
         told = f"The settings of {region} have changed since its last test, or were removed."
         seen.standings[test_subject(region)] = Standing(told)
-    for test in InstallationTest.objects.filter(region__in=regions).order_by("region"):
+    for test in filter(is_of_now, InstallationTest.objects.filter(region__in=regions).order_by("region")):
         subject = test_subject(test.region)
         seen.standings[subject] = Standing(f"The last test of {test.region} found nothing that has failed.")
         failed = [check["message"] for check in test.checks if check["state"] == CheckOutcome.FAILED]

@@ -12,7 +12,6 @@ from core.installations.outages import Service
 from core.notifications.kinds import AlertKind
 from core.notifications.lifecycle import Condition, Standing
 from core.text.phrases import sentence
-from deployment import config
 from installations import contact
 from jobs.deployments import disagreements
 from jobs.queue_status import QueueReading
@@ -25,10 +24,9 @@ DEPLOYMENTS = "deployments"
 
 def look_at_regions(seen: Observation, causes: Sequence[RootCause], now: datetime) -> None:
     answering = contact.answering(now)
-    for region in config.current().regions:
-        for service in Service:
-            told = str(sentence(f"{service.word} of {region} answers"))
-            seen.standings[region_subject(region, service)] = Standing(told, sure=(region, service) in answering)
+    for region, service in contact.services():
+        told = str(sentence(f"{service.word} of {region} answers"))
+        seen.standings[region_subject(region, service)] = Standing(told, sure=(region, service) in answering)
     for cause in causes:
         kind = AlertKind.REPLICATION_STOPPED if cause.source_region else AlertKind.REGION_DOWN
         subject, told = subject_of_cause(cause), str(cause.told)

@@ -169,7 +169,9 @@ def check_apart_from_repositories(actor: Any, targets: Sequence[Target]) -> None
 
 
 def _regions_of(place: Place) -> set[str]:
-    return {near for near in region_settings.names() if place.in_store_of(region_settings.place(near, place.uri))}
+    """Those with a lakeFS whose repositories may lie there."""
+    known = region_settings.lakefs_names()
+    return {near for near in known if place.in_store_of(region_settings.place(near, place.uri))}
 
 
 def check_reached(source: Place, region: str, targets: Sequence[Target]) -> None:

@@ -247,12 +247,14 @@ class RuleForm(SettingsForm):
     @classmethod
     def fresh(cls) -> RuleForm:
         """The empty form."""
-        initial = {"region": config.current().region, "existing": True, "new": True, "scan_every": SCAN_EVERY}
+        initial = {"existing": True, "new": True, "scan_every": SCAN_EVERY}
         initial |= {"metadata": Metadata.ALL.value, "sweep_heads_per_second": 0}
         initial |= {"order": Order.NEW_FIRST.value, "priority": 0}
         initial |= BOUNDS
-        others = [region for region in region_settings.names() if region != config.current().region]
-        return cls(initial=initial | {"target_0_region": (others or [config.current().region])[0]})
+        known = region_settings.names()
+        source = config.current().region if config.current().region in known else (known or [""])[0]
+        others = [region for region in known if region != source]
+        return cls(initial=initial | {"region": source, "target_0_region": (others or [source])[0]})
 
     @classmethod
     def typed(cls, data: Mapping[str, str], *, more: bool = False) -> RuleForm:

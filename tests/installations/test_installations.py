@@ -122,7 +122,7 @@ def test_nothing_of_the_files_keys_goes_to_an_installation_that_it_does_not_have
     installation_create(actor=owner, wish=wish, secrets=Secrets("lakefs-of-mars"))
     there = config.current().installation("mars-1")
     assert there.store.credentials.access_key_id == ""
-    assert there.lakefs_keys.access_key_id == "AKIALAKE"
+    assert there.lakefs is not None and there.lakefs.keys.access_key_id == "AKIALAKE"
 
 
 def test_keys_travel_sealed_to_executors(mars: Installation, tmp_path: Path) -> None:

@@ -68,12 +68,15 @@ class Deployment:
         self.remover = FakeRemover(self.eu_store)
 
     def lakefs(self, region: str) -> FakeLakeFS:
+        """As the real one, which refuses an installation without a lakeFS."""
+        if region in region_settings.names():
+            region_settings.require_lakefs(region)
         known = {"us-east-1": self.us, "eu-west-1": self.eu, "ap-southeast-2": self.ap}
         return known.get(region) or self.added.setdefault(region, FakeLakeFS())
 
     def quick_lakefs(self, region: str) -> FakeLakeFS:
         """As the real one, which refuses a region that isn't configured."""
-        region_settings.installation(region)
+        region_settings.require_lakefs(region)
         return self.lakefs(region)
 
     def objects(self, region: str) -> FakeStore:

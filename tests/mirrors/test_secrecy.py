@@ -52,6 +52,8 @@ SECRETS = {
     "an added store's": "zq9-store-of-mars",
     "a channel's address": "zqa-path-of-a-channel",
     "what a channel signs with": "zqb-signing-secret-of-a-channel",
+    "a store's of the file without a lakeFS": "zqc-store-of-the-file-alone",
+    "an added store's without a lakeFS": "zqd-store-of-landing",
 }
 HOOK = SECRETS["the webhook's"]
 KEY_SECRET = SECRETS["an access key's"]
@@ -96,6 +98,7 @@ def told(echo: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[config.Config]:
         config.Secret(SECRETS["the file's store key"]),
         config.Secret(SECRETS["a store's session token"]),
     )
+    alone = StoreCredentials("AKIAMODELS", config.Secret(SECRETS["a store's of the file without a lakeFS"]))
     base = config.from_file()
     settings = replace(
         base,
@@ -103,6 +106,7 @@ def told(echo: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[config.Config]:
         dst_endpoints={"eu-west-1": echo},
         serve_regions=("us-east-1", "eu-west-1"),
         stores={region: config.Store(region, echo, True, keys) for region in ("us-east-1", "eu-west-1")},
+        replication_stores={"models": config.Store("models", echo, True, alone)},
         auth=config.Auth(Encrypt(config.Secret(SECRETS["the key"]))),
         source_lakefs_access_key_id="AKIAFILELAKE",
         source_lakefs_secret_access_key=config.Secret(SECRETS["the file's lakeFS key"]),
@@ -141,6 +145,12 @@ def found_in(where: str, text: str, *but: str) -> list[str]:
     return [f"{where}: {name}" for name, secret in looked if secret in text]
 
 
+def a_rule_between(source: str, target: str) -> dict[str, Any]:
+    """The body of a rule."""
+    to = {"region": target, "uri": "s3://other"}
+    return {"name": f"{source}-{target}", "source": {"region": source, "uri": "s3://bucket"}, "targets": [to]}
+
+
 def live(echo: str, olga: Client, program: Client) -> Iterator[tuple[str, HttpResponse]]:
     """What people and programs do with secrets, well and badly."""
     body = {
@@ -154,12 +164,28 @@ def live(echo: str, olga: Client, program: Client) -> Iterator[tuple[str, HttpRe
     }
     yield "a wrong form", olga.post("/installations/new/", body | {"lakefs_endpoint": "nowhere"})
     yield "a form", olga.post("/installations/new/", body, follow=True)
+    landing = {
+        "region": "landing",
+        "store_endpoint": echo,
+        "store_access_key_id": "AKIALANDING",
+        "store_secret_access_key": SECRETS["an added store's without a lakeFS"],
+    }
+    typed = landing | {"store_access": "keys"}
+    yield "a store's wrong form", olga.post("/installations/new/", typed | {"store_endpoint": "nowhere"})
+    yield "a store's test", olga.post("/installations/new/", typed | {"test": "1", "namespace": "s3://bucket"})
+    yield "a store's form", olga.post("/installations/new/", typed, follow=True)
     for path, given in (
         ("installations", body),
         ("installations", body | {"region": "x", "nonsense": SECRETS["an added store's"]}),
         ("installations", body | {"region": "x", "store_path_style": SECRETS["an added store's"]}),
         ("installations/mars-1/test", {"namespace": "s3://bucket/x"}),
         ("installations/eu-west-1/test", {"namespace": "s3://bucket/x"}),
+        ("installations", landing | {"region": "x", "lakefs_secret_access_key": landing["store_secret_access_key"]}),
+        ("installations/landing/test", {"namespace": "s3://bucket/x"}),
+        ("installations/landing/test", {}),
+        ("installations/models/test", {"namespace": "s3://bucket/x"}),
+        ("rules/preflight", a_rule_between("landing", "models")),
+        ("rules", a_rule_between("models", "landing")),
         ("repositories/lake/mirrors", {"name": "b", "region": "mars-1", "storage_namespace": "s3://x/y"}),
         ("repositories/lake/mirrors/preflight", {"name": "b", "region": "mars-1", "storage_namespace": "s3://x/y"}),
     ):
@@ -211,6 +237,7 @@ def pages() -> Iterator[str]:
                 }.items():
                     path = path.replace(name, value)
                 yield "/" + path.replace("<str:job>", "duty-1").replace("<", "%3C").replace(">", "%3E")
+    yield from ("/installations/landing/", "/installations/landing/edit/", "/installations/models/")
     yield from ("/nix/", "/installations/us-east-1/", "/%00", "/jobs/?kind=x")
 
 

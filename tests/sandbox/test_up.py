@@ -75,7 +75,7 @@ def test_lakemirror_reads_the_configuration_that_the_sandbox_writes(tmp_path: Pa
         found = config.load(tmp_path / "lakemirror.yaml", {})
         for region in sandbox.layout.regions:
             installation = found.installation(region.name)
-            assert installation.lakefs_url == region.lakefs_url
+            assert installation.lakefs is not None and installation.lakefs.url == region.lakefs_url
             assert installation.store.endpoint == region.s3_url
             assert installation.store.credentials.access_key_id == Sandbox.access_key_id
         assert found.served == ("us-east-1", "eu-west-1")

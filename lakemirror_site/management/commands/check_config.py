@@ -23,9 +23,11 @@ class Command(BaseCommand):
             settings = config.load(name) if name else config.current()
         except config.ConfigError as error:
             raise CommandError(f"configuration: {error}", returncode=2) from None
-        regions = ", ".join(settings.regions)
+        regions = ", ".join(settings.regions) or "none yet"
+        alone = ", ".join(settings.replication_stores)
         unused = ", ".join(config.unused_in_use(os.environ | ({"LAKEMIRROR_CONFIG": name} if name else {})))
         self.stdout.write(
             f"{name or 'the configuration'} is complete: region {settings.region}, endpoints for {regions}"
+            + (f"; without a lakeFS: {alone}" if alone else "")
             + (f"; accepted, not used: {unused}" if unused else "")
         )

@@ -15,6 +15,7 @@ from rest_framework.decorators import api_view, authentication_classes, permissi
 
 from core.errors import Invalid, Throttled
 from core.holding import HELD_EVENT, HOOK_TIMEOUT, MOST_COPIES, REFUSED_EVENTS
+from deployment.wiring import region_settings
 from installations import probes
 from mirrors.api.webhooks import MOST_BYTES, NO_SECRET, is_authentic
 from mirrors.services.holds.hold import Question, merge_hold
@@ -56,6 +57,7 @@ def hold_hook(request: HttpRequest, installation: str) -> JsonResponse:
     if not is_authentic(request, installation):
         return json_error(HTTPStatus.UNAUTHORIZED, NO_SECRET)
     try:
+        region_settings.require_lakefs(installation, "installation")
         numbers = _numbers(request)
         event = _event(request)
         if event["event_type"] in REFUSED_EVENTS:

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from core.errors import Invalid
 from deployment import config
+from deployment.wiring import region_settings
 from installations import refresh
 from mirrors.services.rebuild import Line, Result, rebuild
 from rbac.management.base import ACTOR, AccessCommand
@@ -51,7 +52,9 @@ def _regions(region: str | None) -> list[str]:
     served = list(config.current().served)
     if region and region not in served:
         raise Invalid(f"this deployment does not serve the region '{region}': it serves {', '.join(served)}")
-    return [region] if region else served
+    if region:
+        region_settings.require_lakefs(region)
+    return [region] if region else [one for one in served if one in region_settings.lakefs_names()]
 
 
 def _cells(line: Line) -> tuple[str, ...]:

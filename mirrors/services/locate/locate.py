@@ -71,6 +71,8 @@ def object_locate(
     check_question(ref, path, seconds)
     if prefer and prefer not in region_settings.names():
         raise Invalid(f"prefer: there is no region '{prefer[:80]}'", field="prefer")
+    if prefer:
+        region_settings.require_lakefs(prefer, "prefer")
     wanted = _wanted(actor, repository, source_region, ref, path)
     if wanted.named.full:
         # Whoever may stage an entry names any address, and it would be read by LakeMirror's key.
