@@ -14,7 +14,7 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def may_create_mirrors(context: Context) -> bool:
     """Whether there could be a mirror that who reads the page creates."""
-    return may_create_some(context["request"].user)
+    return bool(region_settings.lakefs_names()) and may_create_some(context["request"].user)
 
 
 @register.simple_tag

@@ -73,7 +73,7 @@ def test_two_stores_are_added_and_a_rule_is_made_between_them(olga: Page, w: Wor
     expect(olga.get_by_role("main")).not_to_contain_text("landing")
     olga.goto("/replication/new/")
     field(olga, "Name").fill("logs")
-    field(olga, "Region").select_option("landing")
+    field(olga, "Region of the source").select_option("landing")
     field(olga, "Source").fill("s3://src")
     field(olga, "Region of the target").select_option("archive")
     field(olga, "Target").fill("s3://out")
