@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from adapters.s3.originals import Original, telling
 from adapters.s3.store import split_uri
 from core.bringing import Side, Unbrought, parts_of
-from core.errors import Conflict, Invalid
+from core.errors import Conflict, Invalid, NotFound
 from core.replicating import stamps
 from core.replicating.both_ways.losers import Loser
 from core.replicating.both_ways.tombstones import Have, mark_of
@@ -29,6 +29,8 @@ from spark_jobs.replicate.copying import Copying, Head, Wanted
 _NOT_KNOWN = frozenset({"NotImplemented", "501"})
 """What a store says that knows no conditions at all."""
 _OF_CONDITIONS = _NOT_KNOWN | {"InvalidArgument", "InvalidRequest", "400", ""}
+_NOTHING_THERE = "NoSuchKey"
+"""What a store says that was told to replace an object, and has none any more."""
 _BUSY = frozenset({"ConditionalRequestConflict", "OperationAborted", "409"})
 """What a store says while somebody else writes the same object."""
 
@@ -170,11 +172,17 @@ class CopyingBothWays(Copying):
             raise unbrought
         if isinstance(error, Conflict) and error.store_code in _BUSY:
             raise Judged(Side.DESTINATION, error, Kind.RETRY, Code.TARGET_FAILED) from unbrought
-        if not isinstance(error, Conflict) and not (isinstance(error, Invalid) and error.store_code in _OF_CONDITIONS):
+        gone = isinstance(error, NotFound) and error.store_code == _NOTHING_THERE
+        of_condition = isinstance(error, Conflict) or (
+            isinstance(error, Invalid) and error.store_code in _OF_CONDITIONS
+        )
+        if not gone and not of_condition:
             raise unbrought
         with telling(Side.DESTINATION):
             found = self._target.head(key)
         if _etag(found) == _etag(there):
+            if gone:
+                raise Judged(Side.DESTINATION, error, Kind.RETRY, Code.TARGET_FAILED) from unbrought
             return None
         return Outcome(Kind.CHANGED, Code.SOURCE_CHANGED, "another object came to the target meanwhile")
 

@@ -9,14 +9,14 @@ from datetime import timedelta
 
 import pytest
 
-from core.errors import Conflict, Invalid, LakeMirrorError
+from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
 from core.replicating.eligible import is_own
 from core.replicating.retries import DAILY
 from core.replicating.stamps import STAMP_HEADER
 from core.replicating.wishes import RuleWish, TargetWish
 from db import clock
 from rbac.models import User
-from replication.models import Link, Rule
+from replication.models import Link, OpenObject, Rule
 from replication.services.rules import rule_create
 from replication.status.objects import look_at
 from tests.replication.test_carrying import coded
@@ -186,6 +186,32 @@ def test_an_object_that_is_refused_leaves_the_others_their_condition(w: World, e
     w.away.before = lambda *_: None
     w.later(DAILY)
     assert refused and ends.check_alike() == {"a": "second", "b": "third"}
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "there"])
+def test_what_is_gone_when_its_condition_is_looked_at_is_no_missing_bucket(w: World, gone: bool) -> None:
+    """AWS and MinIO answer 404 NoSuchKey to a PUT with If-Match where there is no object any more."""
+    ends = Ends(w, PAIR)
+    ends.put(HOME, "a", "first")
+    ends.settle()
+    w.later(5)
+    ends.put(HOME, "a", "second")
+    w.later(400)
+    w.scan()
+
+    def meanwhile(method: str, bucket: str, key: str) -> None:
+        if (method, key) == ("PUT", "a"):
+            w.away.before = lambda *_: None
+            if gone:
+                del w.away.buckets["out"]["a"]
+            raise coded(NotFound("404"), "NoSuchKey")
+
+    w.away.before = meanwhile
+    w.copy()
+    assert list(OpenObject.objects.values_list("code", flat=True)) == ([] if gone else ["TargetFailed"])
+    w.later(5)
+    w.copy()
+    assert ends.there(AWAY) == {"a": "second"}
 
 
 def test_a_store_that_knows_no_conditions_gets_all(w: World) -> None:

@@ -233,8 +233,11 @@ class Operators:
         self.counts[what] += 1
 
     def _pause(self) -> None:
-        name, link = self._link()
-        verb = "resume" if link["paused"] else "pause"
+        """One link rests at a time."""
+        links = [(rule["name"], link) for rule in self.deployment.rules() for link in rule["links"]]
+        paused = [(name, link) for name, link in links if link["paused"]]
+        name, link = self.random.choice(paused or links)
+        verb = "resume" if paused else "pause"
         self._asked(verb, f"/rules/{name}/links/{link['number']}/{verb}", {})
 
     def _limits(self) -> None:
@@ -254,7 +257,7 @@ class Operators:
 
     def _resync(self) -> None:
         name, link = self._link()
-        what = self.random.choice(("missing", "missing", "all"))
+        what = "missing" if self.group_of[name].both_ways else self.random.choice(("missing", "all"))
         self._asked("resync", f"/rules/{name}/links/{link['number']}/resync", {"what": what})
 
     def decide(self, *, approve: bool = False) -> None:
