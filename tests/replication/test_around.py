@@ -66,6 +66,12 @@ def test_what_keys_need_at_the_places_of_rules() -> None:
     assert versions[("s3:ListBucketVersions", "s3:GetBucketVersioning")] == ["arn:aws:s3:::dst"]
     travels = statements(store_policy([Need(Side.COPIED_FROM, "", place="s3://src", travels=True)]))
     assert ["arn:aws:s3:::src/*"] in travels.values() and "s3:GetObjectTagging" in str(travels)
+    assert "VersionTagging" not in str(travels)
+    of_each = {"place": "s3://x", "versions": True, "travels": True}
+    source, target = (str(store_policy([Need(side, "", **of_each)])) for side in (Side.COPIED_FROM, Side.COPIED_TO))
+    assert "s3:GetObjectVersionTagging" in source and "s3:PutObjectVersionTagging" not in source
+    for action in ("s3:GetObjectVersionTagging", "s3:PutObjectVersionTagging", "s3:DeleteObjectVersionTagging"):
+        assert action in target
 
 
 def test_the_policy_of_an_installation_has_its_rules_as_far_as_one_may_see_them(lm: Deployment, owner: User) -> None:

@@ -10,14 +10,22 @@ import pytest
 from django.db.models import Q
 
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure
+from core.replicating.outcomes import Kind
+from core.replicating.states import Code
 from core.travelling.describing import LOCK_HOLD, LOCK_MODE, LOCK_UNTIL, STORAGE_CLASS, timestamp
 from db import clock
+from deployment.wiring.replication_jobs import describer_of, version_mover_between, versioned_place_of
+from replication.engine.building import how_copied, pin_of, signs
 from replication.models import Link, OpenObject, Rule
 from replication.transitions import ledger, touching
+from spark_jobs.replicate.building import Between
+from spark_jobs.replicate.copying import Wanted
+from spark_jobs.replicate.version_copying import VersionCopying
 from tests.api import Api
 from tests.mirrors.harness import Deployment
+from tests.replication.test_passes import dry_run
 from tests.replication.version_world import Kept, VersionWorld, version_world
-from tests.replication.world import AWAY, FAR, HOME, refusing
+from tests.replication.world import AWAY, FAR, HOME, World, refusing
 
 pytestmark = pytest.mark.django_db
 RULES = "/service/replication/v1/rules"
@@ -342,6 +350,38 @@ def test_a_locked_copy_is_not_purged(v: VersionWorld) -> None:
     assert {(row.kind, row.status, row.code) for row in OpenObject.objects.all()} == {("purge", "skipped", "Locked")}
 
 
+def test_what_could_not_be_put_beside_a_version_is_not_forgotten_when_the_time_is_up(v: VersionWorld) -> None:
+    """The first version is there without its lock, the second one has still to come, and the round ends."""
+    put(v, "a", b"1", {"t": "1"})
+    put(v, "a", b"2", {"t": "2"})
+    v.away.drops_tags = True
+    v.rule((AWAY, "s3://out"), metadata="all")
+    v.scan()
+    link = v.link()
+    copying = versions_of(link)
+
+    def refuse(method: str, bucket: str, key: str) -> None:
+        if method == "PUT tagging":
+            copying.stopped = lambda: True
+            raise Denied("403")
+
+    v.away.before = refuse
+    outcome = copying.copy(Wanted("a", 2, "", absent=True))
+    assert outcome.kind is Kind.RETRY and outcome.code is Code.TARGET_TAGS_DENIED
+    v.away.before, copying.stopped = (lambda *_: None), (lambda: False)
+    assert copying.copy(Wanted("a", 2, "", absent=False, attempts=1)).kind is Kind.DONE
+    assert beside(v, AWAY) == beside(v, HOME)
+
+
+def versions_of(link: Link) -> VersionCopying:
+    """What copies versions for a link."""
+    source, target = (versioned_place_of(one.region, one.uri) for one in (link.rule, link))
+    more = {"workers": 1, "seconds": 60.0, "bytes_per_second": 0.0, "objects_per_second": 0.0}
+    mover = version_mover_between((link.rule.region, link.rule.uri), (link.region, link.uri), **more)  # type: ignore[arg-type]
+    places = Between(source, target, mover, pin_of(link, target), signs(), lambda: False, clock.now, describer_of)
+    return places.versions(how_copied(link))
+
+
 def test_each_version_lies_in_the_storage_class_that_the_rule_names(v: VersionWorld) -> None:
     v.home.add("src", "a", b"1", told={STORAGE_CLASS: "COLD"})
     v.home.add("src", "a", b"2")
@@ -403,6 +443,34 @@ def test_26_only_versions_with_the_tags_are_copied_and_no_markers(v: VersionWorl
     v.later(4000)
     v.look()
     assert written(v) == before and not OpenObject.objects.exists()
+
+
+def test_a_dry_run_counts_keys_of_which_no_version_has_the_tags_as_skipped(v: VersionWorld) -> None:
+    put(v, "a", b"1", SALES)
+    put(v, "b", b"1")
+    put(v, "c", b"1", SALES)
+    v.rule((FAR, "s3://out"), tags=SALES)
+    v.work(1)
+    put(v, "c", b"2", SALES)
+    made = dry_run(v)
+    for _ in range(4):
+        World.look(v)
+    made.refresh_from_db()
+    assert made.state == "completed" and made.actions == {
+        "1": {"equal": [1, 1], "skip:filter": [1, 1], "overwrite": [1, 2]}
+    }
+
+
+def test_the_checks_try_tags_of_single_versions(v: VersionWorld, api: Api) -> None:
+    put(v, "a", b"1", {"t": "1"})
+    targets = [{"region": AWAY, "uri": "s3://out"}, {"region": FAR, "uri": "s3://two"}]
+    body = {"name": "x", "source": {"region": HOME, "uri": "s3://src"}, "targets": targets, "versions": "all"}
+    v.away.before = refusing(Denied("403 AccessDenied"), "PUT tagging")
+    _, told = api.call("POST", f"{RULES}/preflight", body)
+    states = {check["id"]: check["state"] for check in told["checks"]}
+    assert states["source-right:s3:GetObjectVersionTagging"] == "ok"
+    assert states["target-1-right:s3:PutObjectVersionTagging"] == "failed"
+    assert states["target-2-right:s3:PutObjectVersionTagging"] == states["target-2-lock"] == "ok"
 
 
 def test_26_a_version_that_gets_the_tags_later_comes_and_one_that_loses_them_stays_as_it_was(v: VersionWorld) -> None:
