@@ -284,9 +284,9 @@ class VersionCopying:
             raise parcel.refused(unbrought) from unbrought
         self._note(work, step, written)
         unsure, work.unsure = work.unsure, True
-        outcome = parcel.arrived(Outcome(Kind.DONE), written.id)
+        outcome = parcel.arrived(Outcome(Kind.DONE, there=written.etag), written.id)
         work.unsure = unsure or outcome.kind is not Kind.DONE
-        return replace(outcome, version=step.version.id)
+        return replace(outcome, version=step.version.id, there="")
 
     def _note(self, work: _Key, step: Step, written: Version) -> None:
         work.there = [*work.there, written]

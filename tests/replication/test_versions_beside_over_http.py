@@ -85,7 +85,7 @@ class Locking(Buckets):
 
     def of(self, bucket: str, key: str, version: str) -> dict[str, Any]:
         where = {"Bucket": bucket, "Key": key, "VersionId": version}
-        head, tags = self.s3.head_object(**where), self.s3.get_object_tagging(**where)["TagSet"]
+        head, tags = self.s3.head_object(**where), self.s3.get_object_tagging(**where).get("TagSet", [])
         until = head.get("ObjectLockRetainUntilDate")
         return {
             "tags": {tag["Key"]: tag["Value"] for tag in tags},
