@@ -275,13 +275,15 @@ def test_all_versions_are_copied_by_tasks_in_their_order(lm: Deployment) -> None
     with version_world(lm) as w, spark_here(w) as spark:
         for number in range(3):
             for key in "abcdefgh":
-                w.put(key, b"%s %d" % (key.encode(), number))
-        w.rule(versions="all")
+                w.home.add("src", key, b"%s %d" % (key.encode(), number), tags={"t": f"{number}"})
+        w.away.drops_tags = True
+        w.rule(versions="all", metadata="all")
         w.scan()
         Duty.objects.filter(kind=LINK).update(queue=QUEUE)
         w.copy()
         assert spark.objects == 8 and w.rows() == []
         assert [kept.data for kept in w.away.chains["out"]["c"]] == [b"c 0", b"c 1", b"c 2"]
+        assert [kept.tags for kept in w.away.chains["out"]["c"]] == [{"t": "0"}, {"t": "1"}, {"t": "2"}]
 
 
 def test_of_two_ways_the_newer_object_stays(w: World, spark: SparkHere) -> None:
