@@ -11,10 +11,10 @@ from db import clock
 from replication.models import Approval, OpenObject, Rule
 from replication.transitions import deletions
 from tests.mirrors.harness import Deployment
-from tests.replication.test_versions_over_http import Buckets, Server, b, minio, moto, real_minio, write
+from tests.replication.test_versions_over_http import Buckets, Server, b, ceph, minio, moto, real_minio, write
 
 pytestmark = pytest.mark.django_db
-FIXTURES = (Server, b, minio, moto)
+FIXTURES = (Server, b, ceph, minio, moto)
 """Of the other module; used by name."""
 
 
