@@ -20,6 +20,7 @@ from core.text.phrases import count
 from db import clock
 from db.resealing import reseal
 from deployment import config
+from deployment.overlay import Together
 from installations import refresh
 from installations.models import Installation, InstallationTest
 from rbac import services as rbac
@@ -168,6 +169,19 @@ def installation_delete(*, actor: Any, region: str, seen: Seen = ANYTHING, reaso
         row.delete()
         InstallationTest.objects.filter(region=region).delete()
     refresh.read()
+
+
+def hold_lakefs(*regions: str) -> None:
+    """Inside of a transaction that stores what needs the lakeFS of these regions: nobody takes it away before that
+    ends. Raises Conflict where somebody has, or has deleted the installation, since this request began."""
+    known = config.current()
+    added = sorted(set(regions) & known.added.keys()) if isinstance(known, Together) else []
+    held = Installation.objects.select_for_update().filter(region__in=added).exclude(lakefs_endpoint="")
+    there = {row.region for row in held.order_by("region")} if added else set()
+    for region in added:
+        if region not in there:
+            text = f"the installation '{region}' has just been deleted, or has lost its lakeFS"
+            raise Conflict(text, field="region", hint="Choose another region")
 
 
 def is_doubled(region: str) -> bool:

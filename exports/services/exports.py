@@ -25,6 +25,7 @@ from exports.engine import drift_repairs, runs, verifications
 from exports.engine.abandoned_destinations import take
 from exports.models import Export, ExportRun, ExportVerification
 from exports.services import destinations
+from installations.services import hold_lakefs
 from jobs import duties
 from mirrors.services.placement import hold_places
 from rbac import services as rbac
@@ -90,6 +91,7 @@ def export_set(
     itself = Export(region=region, repository=source.id, branch=branch, name=name)
     with transaction.atomic():
         hold_places()
+        hold_lakefs(region)
         destinations.check_apart(actor, settings["path"], settings["status_path"], source, itself)
         export, before = _store(itself, source, settings, setting.head)
         duties.ensure(KIND, subject_of(export), region)

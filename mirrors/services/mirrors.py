@@ -19,6 +19,7 @@ from deployment import config
 from deployment.wiring import clients, region_settings
 from installations import probes
 from installations.claimed_places import give_away
+from installations.services import hold_lakefs
 from jobs import duties
 from mirrors.models import Mirror, MirrorBranch, MirrorDuty, Repository, all_branches
 from mirrors.queries.duties import OF_A_MIRROR
@@ -161,6 +162,7 @@ def _store(actor: Any, creation: Creation) -> Mirror:
     try:
         with transaction.atomic():
             placement.hold_places()
+            hold_lakefs(creation.region, creation.source_region)
             placement.check_still_free(creation.namespace, creation.region, creation.name)
             placement.check_source_apart(creation.source.storage_namespace, creation.source_region)
             repository = _pin_source(creation.source, creation.source_region)

@@ -25,6 +25,7 @@ from db import clock
 from deployment import config
 from deployment.wiring import clients, region_settings
 from installations.claimed_places import give_away
+from installations.services import hold_lakefs
 from mirrors.models import Mirror, MirrorBranch, MirrorTag, Repository, SourceBranch
 from mirrors.queries.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.services.placement import check_source_apart, check_still_free, hold_places
@@ -217,6 +218,7 @@ def _copying_and_labels(descriptor: Descriptor) -> dict[str, Any]:
 def _make(actor: str, destination: Destination) -> None:
     descriptor = destination.descriptor
     hold_places()
+    hold_lakefs(descriptor.region, descriptor.source_region)
     _check_books(descriptor)
     source = _source(destination)
     mirror = Mirror.objects.create(

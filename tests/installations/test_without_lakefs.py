@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from django.db import transaction
 from django.test import Client
 
 from console.metrics.prometheus import gauges
@@ -20,10 +21,11 @@ from deployment import config
 from deployment.wiring import clients, executors, region_settings
 from installations import contact
 from installations.models import Contact, Installation, InstallationTest
-from installations.services import installation_create, installation_update
+from installations.services import hold_lakefs, installation_create, installation_update
 from installations.status import installation_reading
 from jobs.models import Duty
 from mirrors.models import Mirror, Repository
+from mirrors.services.mirrors import _store, check_creation
 from notifications.conditions import observe
 from rbac.models import User
 from tests.api import Api
@@ -146,6 +148,22 @@ def test_a_lakefs_that_is_used_stays(landing: Installation, owner: User, lm: Dep
     Mirror.objects.all().delete()
     changed(owner)
     assert "landing" not in region_settings.lakefs_names()
+
+
+def test_one_that_has_just_gone_gets_no_mirror(landing: Installation, owner: User, lm: Deployment) -> None:
+    """This request still sees what holds at its beginning."""
+    changed(owner, Secrets(lakefs="lakefs-of-landing"), **LAKE)
+    with transaction.atomic():
+        hold_lakefs("landing", "us-east-1")
+    wanted = {"source_repository": "lake", "region": "landing", "storage_namespace": "s3://lake-landing/lake"}
+    planned = check_creation(actor=owner, name="lake-two", **wanted)
+    Installation.objects.update(lakefs_endpoint="")
+    with pytest.raises(Conflict, match="has lost its lakeFS"):
+        _store(owner, planned)
+    Installation.objects.all().delete()
+    with pytest.raises(Conflict, match="has just been deleted"), transaction.atomic():
+        hold_lakefs("landing")
+    assert Mirror.objects.count() == 1
 
 
 # --- the API ----------------------------------------------------------------------------------------------------------
