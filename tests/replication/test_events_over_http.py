@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from unittest import mock
@@ -186,3 +187,34 @@ def test_10_events_that_we_answered_with_an_error_come_again_or_are_made_good(t:
     t.link().rule.__class__.objects.update(scan_wanted=True)
     t.work(1)
     assert keys_of(telling.s3, out) == {"k", "later"}
+
+
+@pytest.mark.parametrize("telling", [pytest.param("minio", marks=real_minio)], indirect=True)
+def test_tags_and_locks_of_an_older_version_are_told_and_arrive(t: World, telling: Telling) -> None:
+    src, out = (f"{telling.bucket}-{name}" for name in ("locked", "out"))
+    for bucket in (src, out):
+        telling.s3.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+    told = {"QueueArn": "arn:minio:sqs::T:webhook", "Events": ["s3:ObjectCreated:*"]}
+    events = {"QueueConfigurations": [told]}
+    telling.s3.put_bucket_notification_configuration(Bucket=src, NotificationConfiguration=events)
+    old = {"Bucket": src, "Key": "k", "VersionId": telling.s3.put_object(Bucket=src, Key="k", Body=b"1")["VersionId"]}
+    telling.s3.put_object(Bucket=src, Key="k", Body=b"2")
+    rule = t.rule((HOME, f"s3://{out}"), uri=f"s3://{src}", pinned=False, versions="all", metadata="all")
+    rule.links.update(exact=True)
+    t.work(1)
+    telling.heard.wait(2)
+    telling.heard.bodies.clear()
+    telling.s3.put_object_tagging(**old, Tagging={"TagSet": [{"Key": "t", "Value": "1"}]})
+    telling.s3.put_object_legal_hold(**old, LegalHold={"Status": "ON"})
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(days=1)
+    telling.s3.put_object_retention(**old, Retention={"Mode": "GOVERNANCE", "RetainUntilDate": until})
+    telling.heard.wait(3)
+    for body in telling.heard.bodies:
+        hook(body)
+    assert Touched.objects.filter(beside=True).exists()
+    t.work(1)
+    copy = old | {"Bucket": out}
+    head = telling.s3.head_object(**copy)
+    assert (head["ObjectLockLegalHoldStatus"], head["ObjectLockRetainUntilDate"]) == ("ON", until)
+    assert telling.s3.get_object_tagging(**copy)["TagSet"] == [{"Key": "t", "Value": "1"}]
+    assert len(telling.s3.list_object_versions(Bucket=out, Prefix="k")["Versions"]) == 2 and t.rows() == []
