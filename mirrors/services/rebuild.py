@@ -214,11 +214,15 @@ def _copying_and_labels(descriptor: Descriptor) -> dict[str, Any]:
     }
 
 
+def _hold(descriptor: Descriptor) -> None:
+    hold_places()
+    hold_lakefs(descriptor.region, descriptor.source_region)
+
+
 @transaction.atomic
 def _make(actor: str, destination: Destination) -> None:
     descriptor = destination.descriptor
-    hold_places()
-    hold_lakefs(descriptor.region, descriptor.source_region)
+    _hold(descriptor)
     _check_books(descriptor)
     source = _source(destination)
     mirror = Mirror.objects.create(
