@@ -21,6 +21,7 @@ from core.errors import (
     Unreachable,
     Unversioned,
 )
+from core.replicating.both_ways.tombstones import Tombstone
 from core.replicating.states import Code
 from core.replicating.versions import Version
 
@@ -57,7 +58,8 @@ class Outcome:
     alone, in seconds; `version`: which version it is about, where all are copied; `there`: the ETag that the target has
     by now, as far as that is known; `uncertain`: it may be carried out later, for nobody answered; `source`: of rules
     that lead both ways, the mark of the source's object; `replaced`: what somebody had written at the target, and was
-    replaced (both_ways/losers.py); `made`: the versions that were written, where all are copied."""
+    replaced (both_ways/losers.py); `brought`: of what was copied, and is newer elsewhere than it is at the source, what
+    is deleted if the target lacks it; `made`: the versions that were written, where all are copied."""
 
     kind: Kind
     code: Code = Code.NONE
@@ -72,6 +74,7 @@ class Outcome:
     uncertain: bool = False
     source: str = ""
     replaced: str = ""
+    brought: Tombstone | None = None
     made: tuple[Copy, ...] = ()
 
 

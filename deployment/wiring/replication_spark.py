@@ -6,7 +6,7 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +98,17 @@ def settings(
         job,
         proofs=executors.sealed_text(PURPOSE, replication_jobs.proof_key()),
         stamps=executors.sealed_text(stamps.PURPOSE, replication_jobs.stamp_key()),
+        others=_configured((way.source.region, way.source.uri) for way in how.ways),
     )
+
+
+def _configured(places: Iterable[tuple[str, str]]) -> tuple[StoreLocation, ...]:
+    """Places, for executors, but for those of regions that are not configured."""
+    found = []
+    for region, uri in dict.fromkeys(places):
+        with suppress(LakeMirrorError):
+            found.append(location_of(region, uri))
+    return tuple(found)
 
 
 def lookers_at_once() -> int:
@@ -114,14 +124,12 @@ def look_settings(rule: RuleTold, links: Sequence[LinkTold], until: float, *, da
     Unreadable for the source."""
     from spark_jobs.replicate.look import LookSettings
 
-    places = [location_of(rule.region, rule.uri)]
-    for link in links:
-        with suppress(LakeMirrorError):
-            places.append(location_of(link.region, link.uri))
+    others = [(link.region, link.uri) for link in links]
+    others += [(way.source.region, way.source.uri) for link in links for way in link.ways]
     return LookSettings(
         rule,
         tuple(links),
-        tuple(places),
+        (location_of(rule.region, rule.uri), *_configured(others)),
         until,
         proofs=executors.sealed_text(PURPOSE, replication_jobs.proof_key()),
         stamps=executors.sealed_text(stamps.PURPOSE, replication_jobs.stamp_key()),

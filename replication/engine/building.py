@@ -8,6 +8,7 @@ from typing import Any
 from adapters.places.reader import PlaceReader
 from db import clock
 from deployment.wiring import replication_jobs
+from replication.engine.upstream import ways_to
 from replication.models import Link
 from spark_jobs.replicate.both_ways import Origins
 from spark_jobs.replicate.building import HowCopied, Signs
@@ -40,6 +41,7 @@ def how_copied(link: Link) -> HowCopied:
         all_versions=rule.all_versions,
         exact=bool(link.exact),
         purges=rule.purges,
+        ways=ways_to(rule, link),
     )
 
 

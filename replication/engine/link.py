@@ -165,6 +165,7 @@ def _round(link: Link, standing: Standing, lease: Lease) -> Round:
     pin, bars = pin_of(link, target), bars_of(link)
     describes = replication_jobs.describer_of
     places = Between(source, target, mover, pin, signs(), lambda: made.over, clock.now, describes, bars)
+    places.place = partial(place_of, workers=link.workers)
     how = how_copied(link)
     versions = places.versions(how) if rule.all_versions else None
     copying = places.copying(how, versions)

@@ -6,15 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from core.errors import LakeMirrorError
 from db import clock
 from deployment.wiring import replication_jobs
+from replication.engine import upstream
 from replication.engine.building import signs
 from replication.models import Link, Rule
 from replication.transitions import ledger, shards
-from spark_jobs.replicate.building import Signs
+from spark_jobs.replicate.both_ways import Upstream
+from spark_jobs.replicate.building import Signs, upstream_of
 from spark_jobs.replicate.looking import THREADS, Lacks, Looker
 from spark_jobs.replicate.version_looking import VersionLooker
 
@@ -30,6 +33,11 @@ class Configured:
     def describer_of(self, place: Any) -> Any:
         """What asks what a place's objects have beside their bytes."""
         return replication_jobs.describer_of(place)
+
+    def upstream(self, rule: Rule, link: Link) -> Upstream | None:
+        """What asks the places that lead to a link's source, where that is needed."""
+        ways = upstream.ways_to(rule, link)
+        return upstream_of(ways, partial(self.place, versions=False), self.signs, self.now)
 
     @property
     def signs(self) -> Signs:

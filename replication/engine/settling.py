@@ -135,6 +135,8 @@ def _note_own(link: Link, ended: Sequence[Ended]) -> None:
     manifests.note_arrived(link.pk, came)
     if came and follows(rule):
         tombstones.is_there(target_of(link), [key for key, *_ in came])
+        newest = {bytes(one.row.key): one.outcome.brought for one in ended if one.came}
+        tombstones.has_had(target_of(link), {key: one for key, one in newest.items() if one is not None}, clock.now())
     gone = [bytes(one.row.key) for one in ended if one.deletes and one.outcome.kind is Kind.DONE]
     manifests.disown(link.pk, gone)
 

@@ -21,6 +21,7 @@ from db.chunks import chunks
 from deployment.wiring import replication_spark
 from jobs import heavy
 from jobs.lease import Lease
+from replication.engine import upstream
 from replication.engine.piece import Piece, is_stopped
 from replication.models import Rule, Shard
 from replication.transitions import shards
@@ -130,4 +131,7 @@ def rule_told(rule: Rule) -> RuleTold:
 
 def links_told(looker: Looker) -> tuple[LinkTold, ...]:
     """What tasks are told of the links of a look."""
-    return tuple(LinkTold(one.pk, one.region, one.uri, one.health, one.exact, one.number) for one in looker.links)
+    ways = {one.pk: upstream.ways_to(looker.rule, one) for one in looker.links}
+    return tuple(
+        LinkTold(one.pk, one.region, one.uri, one.health, one.exact, one.number, ways[one.pk]) for one in looker.links
+    )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef
 
-from core.replicating.both_ways.tombstones import Since
+from core.replicating.both_ways.tombstones import Since, later
 from core.replicating.both_ways.tombstones import Tombstone as Buried
 from core.replicating.stamps import Stamp
 from db.chunks import chunks
@@ -57,6 +57,16 @@ def is_there(place: str, keys: Collection[bytes]) -> None:
     for some in chunks(sorted(keys), ROWS_AT_ONCE):
         rows = Tombstone.objects.filter(place=place, key__in=some).exclude(since=Since.OVER.value)
         rows.update(since=Since.OVER.value)
+
+
+def has_had(place: str, came: Mapping[bytes, Buried], now: datetime) -> None:
+    """The place has these by now, which are older by their stamps where they came from: should it lack one of them
+    later, then just this was deleted."""
+    known = of_keys(place, came) if came else {}
+    told = {key.decode(): one for key, one in came.items()}
+    for key, before in known.items():
+        told[key] = later(before.buried, told[key]) or told[key]
+    save(place, told, now)
 
 
 def pardon(place: str, approval_id: int) -> None:

@@ -7,7 +7,8 @@ replace only what was judged, where it looks at such conditions. No database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -16,15 +17,16 @@ from typing import Any, Protocol
 from adapters.s3.originals import Original, telling
 from adapters.s3.store import split_uri
 from core.bringing import Side, Unbrought, parts_of
-from core.errors import Conflict, Invalid, NotFound
+from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
 from core.replicating import stamps
 from core.replicating.both_ways.losers import Loser
-from core.replicating.both_ways.tombstones import Have, mark_of
+from core.replicating.both_ways.tombstones import Have, Since, Tombstone, mark_of
+from core.replicating.both_ways.upstream import Way, newest
 from core.replicating.comparing import Alike, by_heads, is_later
 from core.replicating.outcomes import Judged, Kind, Outcome
 from core.replicating.stamps import STAMP_HEADER, Stamp
 from core.replicating.states import Code
-from spark_jobs.replicate.copying import Copying, Head, Wanted
+from spark_jobs.replicate.copying import Copying, Head, Place, Wanted
 
 _NOT_KNOWN = frozenset({"NotImplemented", "501"})
 """What a store says that knows no conditions at all."""
@@ -33,11 +35,13 @@ _NOTHING_THERE = "NoSuchKey"
 """What a store says that was told to replace an object, and has none any more."""
 _BUSY = frozenset({"ConditionalRequestConflict", "OperationAborted", "409"})
 """What a store says while somebody else writes the same object."""
+_UNTOLD = "a place that leads to the source does not tell how new the source's object is: {}"
 
 
 class Bars(Protocol):
     """What was deleted at a target, and must not be brought back."""
 
+    def is_buried(self, key: str) -> bool: ...
     def is_barred(self, key: str, source: Have) -> bool: ...
 
 
@@ -49,12 +53,14 @@ def have(stamp: Stamp, seen: Head) -> Have:
 
 @dataclass(frozen=True)
 class Origins:
-    """What tells where objects come from: the regions of both places, what signs stamps, and the time."""
+    """What tells where objects come from: the regions of both places, what signs stamps, and the time. `upstream`: what
+    asks places that lead to the source, where that is needed."""
 
     source_region: str
     target_region: str
     key: str
     now: Callable[[], datetime]
+    upstream: Upstream | None = None
 
     def at_source(self, uri: str, seen: Head) -> Stamp:
         """The stamp of a source's object."""
@@ -80,9 +86,23 @@ class Origins:
             return False
         return their.is_own or is_later(there.modified, seen.modified)
 
+    def newest(self, source: str, seen: Head) -> Stamp:
+        """The stamp of a source's object, or that of the same content at a place that leads there, if that is newer.
+        Raises what such a place answers."""
+        own = self.at_source(source, seen)
+        return own if self.upstream is None else self.upstream.newest(source, seen, own)
+
+    def replacing(self, source: str, seen: Head, their: Stamp) -> Stamp | None:
+        """The stamp by which the source's object is newer than one with that stamp; None: it is not. Raises what a
+        place that leads to the source answers."""
+        own = self.at_source(source, seen)
+        own = own if stamps.is_newer(own, their) else self.newest(source, seen)
+        return own if stamps.is_newer(own, their) else None
+
     def is_newer(self, source: str, uri: str, seen: Head, there: Head) -> bool:
-        """Whether the source's object replaces that at a target's URI."""
-        return stamps.is_newer(self.at_source(source, seen), self.at_target(uri, there))
+        """Whether the source's object replaces that at a target's URI. Raises what a place that leads to the source
+        answers."""
+        return self.replacing(source, seen, self.at_target(uri, there)) is not None
 
     def _of(self, region: str, uri: str, seen: Head) -> Stamp:
         size, in_parts = seen.info.size, bool(parts_of(seen.info.etag))
@@ -90,6 +110,39 @@ class Origins:
         modified = seen.modified or self.now()
         found = stamps.read(told, key=self.key, uri=uri, size=size, modified=modified, in_parts=in_parts)
         return found or stamps.own_stamp(modified, region, split_uri(uri)[0])
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """What asks the places that lead to a link's source, by these ways (core/replicating/both_ways/upstream.py), at
+    least one. `place` opens one by its region and URI; `key` signs stamps, `proof_key` proofs of parts. Safe to use
+    from several threads."""
+
+    ways: Sequence[Way]
+    place: Callable[[str, str], Place]
+    key: str
+    proof_key: str
+    now: Callable[[], datetime]
+
+    def newest(self, uri: str, seen: Head, own: Stamp) -> Stamp:
+        """The stamp of the source's object at a URI, or a newer one of the same content. Raises what places answer."""
+        at = self.ways[0].target.store, uri
+        heads: dict[tuple[str, str], Head] = {at: seen}
+
+        def ask(way: Way, source: str, target: str) -> Stamp | None:
+            place, origins = self.place(way.source.region, way.source.uri), self._origins(way)
+            found = place.head(source.removeprefix(f"{way.source.uri}/"))
+            if found is None or found.modified is None:
+                return None  # nobody could say when it was written
+            if not origins.is_equal(source, target, found, heads[way.target.store, target], self.proof_key):
+                return None
+            heads[way.source.store, source] = found
+            return origins.at_source(source, found)
+
+        return newest(at, own, self.ways, ask)
+
+    def _origins(self, way: Way) -> Origins:
+        return Origins(way.source.region, way.target.region, self.key, self.now)
 
 
 class CopyingBothWays(Copying):
@@ -114,12 +167,24 @@ class CopyingBothWays(Copying):
         return self._origins.is_equal(self._source.uri(key), self._target.uri(key), seen, there, self._proof_key)
 
     def _replace(self, key: str, seen: Head, there: Head | None) -> Outcome:
-        own = self._origins.at_source(self._source.uri(key), seen)
-        if there is None and self._is_barred(key, have(own, seen)):
-            return Outcome(Kind.DONE, size=seen.info.size, etag=seen.info.etag)
-        done = self._written(key, own, seen, there)
+        info, own = seen.info, self._origins.at_source(self._source.uri(key), seen)
+        bears = self._bears(key, own, seen, there)
+        if bears is None:
+            return Outcome(Kind.DONE, size=info.size, etag=info.etag)
+        done = self._written(key, bears, seen, there)
         lost = self._loser(key, there) if done.sent and there is not None and not _keeps_versions(there) else ""
-        return replace(done, source=self._mark(seen), replaced=lost)
+        newer = Tombstone(bears, info.size, info.etag, Since.OVER) if bears.origin != own.origin else None
+        return replace(done, source=self._mark(seen), replaced=lost, brought=newer)
+
+    def _bears(self, key: str, own: Stamp, seen: Head, there: Head | None) -> Stamp | None:
+        """The stamp by which the target gets the source's object, which has its own there; None: it does not."""
+        source = self._source.uri(key)
+        with _untold():
+            if there is not None:
+                return self._origins.replacing(source, seen, self._origins.at_target(self._target.uri(key), there))
+            buried = self._bars is not None and self._bars.is_buried(key)
+            newest = self._origins.newest(source, seen) if buried else own
+        return None if self._is_barred(key, have(own, seen)) else newest
 
     def _loser(self, key: str, there: Head) -> str:
         """What somebody wrote at the target, and was replaced; "" for a copy of ours: that is elsewhere, too."""
@@ -138,13 +203,11 @@ class CopyingBothWays(Copying):
             self._pinned()  # of another bucket than the one that was pinned nothing is known
         return barred
 
-    def _written(self, key: str, own: Stamp, seen: Head, there: Head | None) -> Outcome:
+    def _written(self, key: str, bears: Stamp, seen: Head, there: Head | None) -> Outcome:
         uri = self._target.uri(key)
         their = None if there is None else self._origins.at_target(uri, there)
-        if their is not None and not stamps.is_newer(own, their):
-            return Outcome(Kind.DONE, size=seen.info.size, etag=seen.info.etag)
         wanted = Wanted(key, seen.info.size, seen.info.etag)
-        pack = partial(self._stamped, stamps.of_copy(own, their, self._origins.now()), uri)
+        pack = partial(self._stamped, stamps.of_copy(bears, their, self._origins.now()), uri)
         if not self._conditional:
             return self._bring(wanted, pack=partial(pack, {}))
         when = {"if-none-match": "*"} if there is None else {"if-match": f'"{there.info.etag}"'}
@@ -185,6 +248,17 @@ class CopyingBothWays(Copying):
                 raise Judged(Side.DESTINATION, error, Kind.RETRY, Code.TARGET_FAILED) from unbrought
             return None
         return Outcome(Kind.CHANGED, Code.SOURCE_CHANGED, "another object came to the target meanwhile")
+
+
+@contextmanager
+def _untold() -> Iterator[None]:
+    """A place that leads to the source may not answer: then nobody can tell how new the object is, and that is no fault
+    of the link's."""
+    try:
+        yield
+    except LakeMirrorError as error:
+        text = _UNTOLD.format(error)
+        raise Judged(Side.SOURCE, error, Kind.RETRY, Code.SOURCE_FAILED, text) from error
 
 
 def _keeps_versions(there: Head) -> bool:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from adapters.places.describer import Describer
 from core.bringing import Unbrought
+from core.replicating.both_ways.upstream import Way
 from core.replicating.eligible import in_time
 from core.replicating.outcomes import LATE, Outcome, of_error
 from core.travelling.describing import Terms
 from spark_jobs.replicate import chains
-from spark_jobs.replicate.both_ways import Bars, CopyingBothWays, Origins
+from spark_jobs.replicate.both_ways import Bars, CopyingBothWays, Origins, Upstream
 from spark_jobs.replicate.carrying import Carrying, carrying_of
 from spark_jobs.replicate.copying import Copying, Wanted
 from spark_jobs.replicate.pins import Pin, StaleTarget
@@ -25,7 +26,8 @@ class HowCopied:
     """How a link copies: the regions of both places; when its rule was made, and which objects it wants by that; what
     goes with the bytes. `newest`: the newer of two objects stays; `sure`: what is there counts as equal only if the
     source has it still; `all_versions`, to a target that keeps their ids if `exact`, and loses copies of
-    what the source has purged if `purges`."""
+    what the source has purged if `purges`; `ways`: by which places that lead to the source are asked how new content
+    is."""
 
     source_region: str
     target_region: str
@@ -38,6 +40,7 @@ class HowCopied:
     all_versions: bool = False
     exact: bool = False
     purges: bool = False
+    ways: tuple[Way, ...] = ()
 
     @property
     def chains(self) -> chains.Terms:
@@ -96,6 +99,8 @@ class Between:
     describer_of: Callable[[Any], Any] = Describer
     bars: Bars | None = None
     """What must not be brought back, where rules lead both ways and follow deletions."""
+    place: Callable[[str, str], Any] | None = None
+    """Opens a place by its region and URI."""
 
     def versions(self, how: HowCopied) -> VersionCopying:
         """What copies all versions from one to the other."""
@@ -114,6 +119,15 @@ class Between:
         carrying, proofs = self._carrying(how), self.signs.proofs
         given = (self.source, self.target, self.mover, proofs, self.stopped, wants, carrying, self.pin.check)
         if how.newest:
-            origins = Origins(how.source_region, how.target_region, self.signs.stamps, self.now)
+            asks = upstream_of(how.ways, self.place, self.signs, self.now)
+            origins = Origins(how.source_region, how.target_region, self.signs.stamps, self.now, asks)
             return CopyingBothWays(origins, self.bars, *given)
         return Copying(*given, sure=how.sure)
+
+
+def upstream_of(
+    ways: Sequence[Way], place: Callable[[str, str], Any] | None, signs: Signs, now: Callable[[], datetime]
+) -> Upstream | None:
+    """What asks the places that lead to a link's source by these ways; None: there are none. `place` opens one by its
+    region and URI."""
+    return Upstream(ways, place, signs.stamps, signs.proofs, now) if ways and place is not None else None

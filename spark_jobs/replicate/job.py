@@ -32,7 +32,7 @@ from spark_jobs.replicate.building import Between, Copies
 from spark_jobs.replicate.control import Following, following
 from spark_jobs.replicate.copying import Wanted
 from spark_jobs.replicate.pins import Pin
-from spark_jobs.replicate.settings import CopySettings, mover_of, reader_of, signs_of, state_of
+from spark_jobs.replicate.settings import CopySettings, mover_of, other_of, reader_of, signs_of, state_of
 from spark_jobs.tasks import failed_row, spread_once, sql_type
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ def crew_of(settings: CopySettings) -> Crew:
     pin = Pin(settings.pin, target, state_of(settings.target, settings))
     crew = Crew(settings, mover_of(settings), pin)
     places = Between(source, target, crew.mover, pin, signs_of(settings), lambda: crew.over, lambda: datetime.now(UTC))
+    places.place = functools.partial(other_of, settings=settings)
     crew.copying = places.copying(settings.how)
     return crew
 
@@ -258,4 +259,4 @@ def _written(outcome: Outcome) -> str:
     return json.dumps([(one.there, one.of) for one in outcome.made]) if outcome.made else ""
 
 
-_TOLD = tuple(one.name for one in fields(Outcome) if one.name not in ("kind", "code", "made"))
+_TOLD = tuple(one.name for one in fields(Outcome) if one.name not in ("kind", "code", "made", "brought"))

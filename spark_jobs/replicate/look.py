@@ -22,11 +22,13 @@ from adapters.places.describer import Describer
 from adapters.places.reader import PlaceReader
 from adapters.places.versions import VersionedPlace
 from core.errors import Invalid, LakeMirrorError, RemoteFailure
+from core.replicating.both_ways.upstream import Way
 from core.replicating.eligible import in_time
 from core.replicating.merging import Window
 from core.travelling.describing import Terms
 from spark_jobs.check.settings import StoreLocation, store_at
-from spark_jobs.replicate.building import Signs
+from spark_jobs.replicate.both_ways import Upstream
+from spark_jobs.replicate.building import Signs, upstream_of
 from spark_jobs.replicate.lacking import Lack
 from spark_jobs.replicate.looking import THREADS, Lacks, Looker
 from spark_jobs.replicate.reading import SPANS, Judged, Reading, Span
@@ -97,12 +99,13 @@ class LinkTold:
     health: str
     exact: bool | None = None
     number: int = 0
+    ways: tuple[Way, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LookSettings:
-    """A rule with its links; the places of those that are configured; until when (Unix time) the look goes on; what
-    signs what copies say of themselves, sealed."""
+    """A rule with its links; the places that are read, as far as they are configured; until when (Unix time) the look
+    goes on; what signs what copies say of themselves, sealed."""
 
     rule: RuleTold
     links: tuple[LinkTold, ...]
@@ -183,6 +186,10 @@ class Told:
     def describer_of(self, place: PlaceReader) -> Describer:
         """What asks what a place's objects have beside their bytes."""
         return Describer(place, TRIES)
+
+    def upstream(self, rule: RuleTold, link: LinkTold) -> Upstream | None:
+        """What asks the places that lead to a link's source, where that is needed."""
+        return upstream_of(link.ways, functools.partial(self.place, versions=False), self.signs, self.now)
 
     def now(self) -> datetime:
         """The moment by this machine's clock."""

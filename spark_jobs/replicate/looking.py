@@ -18,7 +18,7 @@ from core.replicating.eligible import is_copied
 from core.replicating.merging import Listed, Read, Window, windows
 from core.replicating.states import Health
 from core.travelling.describing import Description, Terms, description_of, matches
-from spark_jobs.replicate.both_ways import Origins
+from spark_jobs.replicate.both_ways import Origins, Upstream
 from spark_jobs.replicate.building import Signs
 from spark_jobs.replicate.carrying import described, differing
 from spark_jobs.replicate.lacking import Hidden, Lack
@@ -86,6 +86,7 @@ class Opens(Protocol):
 
     def place(self, region: str, uri: str, *, versions: bool) -> Any: ...
     def describer_of(self, place: Any) -> Any: ...
+    def upstream(self, rule: Any, link: Any) -> Upstream | None: ...
     @property
     def signs(self) -> Signs: ...
     def now(self) -> datetime: ...
@@ -113,13 +114,14 @@ class Looker:
         self._proof_key = self._signs.proofs
         self._terms, self._describes = self.rule.terms, self.opens.describer_of(self.source)
         self._describers: dict[int, Any] = {}
-        self._origins = {link.pk: self._origins_of(link) for link in self.links} if self.rule.both_ways else {}
+        self.origins = {link.pk: self._origins_of(link) for link in self.links} if self.rule.both_ways else {}
         for link in self.links:
             if link.health != Health.DOWN:
                 self._open(link)
 
     def _origins_of(self, link: LookedLink) -> Origins:
-        return Origins(self.rule.region, link.region, self._signs.stamps, self.opens.now)
+        upstream = self.opens.upstream(self.rule, link)
+        return Origins(self.rule.region, link.region, self._signs.stamps, self.opens.now, upstream)
 
     def _open(self, link: LookedLink) -> None:
         try:
@@ -245,7 +247,7 @@ class Looker:
 
     def _is_older(self, link_id: int, key: str, source: Any, there: Any) -> bool:
         """Whether a target's object is another one, and older, where the newer one stays."""
-        origins, uris = self._origins[link_id], (self.source.uri(key), self.places[link_id].uri(key))
+        origins, uris = self.origins[link_id], (self.source.uri(key), self.places[link_id].uri(key))
         equal = origins.is_equal(*uris, source, there, self._proof_key)
         return not equal and origins.is_newer(*uris, source, there)
 

@@ -12,7 +12,7 @@ from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.mover import PARTS_AT_ONCE, Mover
 from adapters.s3.store_keys import sealed_text
 from core.bringing import LEAST_BYTES_PER_SECOND
-from core.errors import Denied
+from core.errors import Denied, Invalid
 from core.exporting.deadline import Deadline, Rate
 from core.mirroring.content_proof import UPLOAD_MARKS
 from core.store_access import EXECUTORS_KEY
@@ -54,7 +54,8 @@ class CopySettings:
     how fast.
 
     `state`: below which changed limits are told meanwhile, under the name `control`, to the tasks of this `job`.
-    `proofs`, `stamps`: what signs these, sealed.
+    `proofs`, `stamps`: what signs these, sealed. `others`: places that lead to the source, and are asked how new
+    content is, as far as they are configured.
     """
 
     source: StoreLocation
@@ -68,6 +69,7 @@ class CopySettings:
     job: str
     proofs: str = ""
     stamps: str = ""
+    others: tuple[StoreLocation, ...] = ()
 
     def shared(self, tasks: int) -> CopySettings:
         """For one of so many tasks."""
@@ -84,6 +86,14 @@ def reader_of(place: StoreLocation, settings: CopySettings) -> PlaceReader:
     """What reads a place, of all versions where these are copied."""
     kind = VersionedPlace if settings.how.all_versions else PlaceReader
     return kind(store_of(place, settings), place.namespace)
+
+
+def other_of(region: str, uri: str, settings: CopySettings) -> PlaceReader:
+    """What reads a place that leads to the source. Raises Invalid for one that nothing was told of."""
+    for place in settings.others:
+        if (place.region, place.namespace) == (region, uri):
+            return PlaceReader(store_of(place, settings), uri)
+    raise Invalid(f"the region {region} is not configured")
 
 
 def state_of(place: StoreLocation, settings: CopySettings) -> StatePlace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,6 +17,8 @@ from core.replicating.stamps import STAMP_HEADER
 from core.replicating.wishes import RuleWish, TargetWish
 from db import clock
 from rbac.models import User
+from replication.engine.looking import looker_of
+from replication.engine.upstream import ways_to
 from replication.models import Link, OpenObject, Rule
 from replication.services.rules import rule_create
 from replication.status.objects import look_at
@@ -38,7 +41,8 @@ class Ends:
         self.w, self.regions = w, sorted({one for way in ways for one in way})
         for source in self.regions:
             targets = [(to, f"s3://{ENDS[to]}") for of, to in ways if of == source]
-            w.rule(*targets, name=source, region=source, uri=f"s3://{ENDS[source]}", conflict="newest", **more)
+            if targets:
+                w.rule(*targets, name=source, region=source, uri=f"s3://{ENDS[source]}", conflict="newest", **more)
 
     def put(self, region: str, key: str, data: str) -> None:
         """Somebody writes there, now."""
@@ -361,6 +365,88 @@ def test_random_lives(w: World, seed: int) -> None:
         w.stores[region].before = lambda *_: None
     w.later(4000)
     assert ends.check_alike() == {key: content for key, (_, _, content) in last.items()}
+
+
+# --- a ring -----------------------------------------------------------------------------------------------------------
+
+
+def written_anew(w: World, ends: Ends) -> None:
+    """All have the same; then somebody writes at the last place, and at the first one what it has already."""
+    ends.put(HOME, "a", "x")
+    ends.settle()
+    w.later(5)
+    ends.put(FAR, "a", "y")
+    w.later(5)
+    ends.put(HOME, "a", "x")
+
+
+@pytest.mark.parametrize("ways", [RING, MESH, [(HOME, AWAY), (AWAY, HOME), (AWAY, FAR)]], ids=["ring", "mesh", "tail"])
+def test_what_a_key_had_already_is_newer_if_it_is_written_anew(w: World, ways: Sequence[tuple[str, str]]) -> None:
+    """Equal content is not written: the second place does not hear of it."""
+    ends = Ends(w, ways)
+    written_anew(w, ends)
+    before = ends.written
+    assert ends.check_alike() == {"a": "x"}
+    assert ends.written == before + 1 or ways == MESH, "where it differed"
+
+
+@pytest.mark.parametrize(("ways", "number"), [(PAIR, 0), (MESH, 0), (RING, 1)], ids=["both ways", "a mesh", "a ring"])
+def test_how_many_places_are_asked_besides(w: World, ways: Sequence[tuple[str, str]], number: int) -> None:
+    Ends(w, ways)
+    links = Link.objects.select_related("rule")
+    assert {len(ways_to(link.rule, link)) for link in links} == {number}
+
+
+def test_only_where_the_target_has_something_newer_one_place_more_is_asked(w: World) -> None:
+    ends = Ends(w, RING)
+    for key in "ab":
+        ends.put(HOME, key, "x")
+    ends.check_alike()
+    w.later(5)
+    ends.put(FAR, "a", "y")
+    heads: list[tuple[str, str]] = []
+    for region in ends.regions:
+        told = lambda method, bucket, key, region=region: heads.append((region, key)) if method == "HEAD" else None  # noqa: E731
+        w.stores[region].before = told
+    with closing(looker_of(Rule.objects.get(name=AWAY), [w.link(name=AWAY)])) as looker:
+        for window in looker.windows("", None):
+            assert not looker.lacking(window, list(filter(looker.wants, window.items)))[w.link(name=AWAY).pk]
+    assert sorted(heads) == [(FAR, "a"), (AWAY, "a"), (HOME, "a")]
+
+
+def test_while_a_place_does_not_answer_nobody_knows_how_new_it_is(w: World) -> None:
+    ends = Ends(w, RING)
+    written_anew(w, ends)
+    w.home.before = silent()
+    ends.settle()
+    row = w.link(name=AWAY).open_objects.get()
+    assert (row.name, row.code, row.status) == ("a", "SourceFailed", "pending")
+    assert "how new" in row.detail
+    assert w.link(name=AWAY).health == "up" and ends.there(FAR) == {"a": "y"}
+    w.home.before = lambda *_: None
+    w.later(4000)
+    assert ends.check_alike() == {"a": "x"}
+
+
+def test_a_rule_that_leaves_something_out_does_not_count_as_straight(w: World) -> None:
+    """What it does not copy comes by the others."""
+    ends = Ends(w, [*RING, (AWAY, HOME)])
+    assert ways_to(Rule.objects.get(name=HOME), w.link(name=HOME)) == ()
+    Rule.objects.filter(name=AWAY).update(tags={"t": "1"})
+    assert [way.source.region for way in ways_to(Rule.objects.get(name=HOME), w.link(name=HOME))] == [FAR]
+    assert ends.regions
+
+
+def test_what_has_become_a_ring_is_one_at_once(w: World) -> None:
+    """There is nothing to be learned first: places differ, and a rule that is deleted leaves them a ring."""
+    ends = Ends(w, [*RING, (HOME, FAR)])
+    assert not any(ways_to(link.rule, link) for link in Link.objects.filter(rule__name=AWAY))
+    Link.objects.filter(rule__name=HOME, region=FAR).update(paused=True)
+    written_anew(w, ends)
+    ends.settle()
+    assert ends.there(FAR) == {"a": "y"}
+    Link.objects.filter(rule__name=HOME, region=FAR).delete()
+    assert ends.check_alike() == {"a": "x"}
 
 
 # --- which rules may be -----------------------------------------------------------------------------------------------

@@ -68,6 +68,49 @@ def test_what_comes_and_goes_before_the_other_rule_has_looked(w: World) -> None:
     assert ends.deleted == [(HOME, "a")]
 
 
+@pytest.mark.parametrize(("where", "once_more"), [(HOME, False), (AWAY, False), (FAR, True)])
+def test_what_was_written_anew_comes_back_once_where_nobody_knew(w: World, where: str, once_more: bool) -> None:
+    """In a ring only the next place knows how new the content is that all have."""
+    ends = Deleting(w, RING)
+    ends.begin("a")
+    w.later(5)
+    ends.put(HOME, "a", "a")
+    ends.check_alike()
+    ends.go(where, "a")
+    if once_more:
+        assert ends.check_alike() == {"a": "a", "z": "z"} and ends.deleted == []
+        ends.go(where, "a")
+    assert ends.check_alike() == {"z": "z"}
+    ends.put(AWAY, "a", "a")
+    assert ends.check_alike() == {"a": "a", "z": "z"}
+
+
+def test_what_won_in_a_ring_is_deleted_as_it_came(w: World) -> None:
+    """What replaced another object by its newest write elsewhere is known to be as new as that."""
+    ends = Deleting(w, RING)
+    ends.begin("a")
+    w.later(5)
+    ends.put(FAR, "a", "y")
+    w.later(5)
+    ends.put(HOME, "a", "a")
+    assert ends.check_alike() == {"a": "a", "z": "z"}
+    ends.go(FAR, "a")
+    assert ends.check_alike() == {"z": "z"}
+
+
+def test_what_is_written_anew_after_a_deletion_in_a_ring_stays(w: World) -> None:
+    """Whichever place of the ring it is that had it still."""
+    ends = Deleting(w, RING)
+    ends.begin("a", "b")
+    w.later(5)
+    ends.go(FAR, "a")
+    ends.go(FAR, "b")
+    w.later(5)
+    ends.put(HOME, "a", "a")
+    ends.put(AWAY, "b", "b")
+    assert ends.check_alike() == {"a": "a", "b": "b", "z": "z"}
+
+
 @pytest.mark.parametrize("where", [HOME, AWAY])
 def test_a_late_event_brings_nothing_back(w: World, where: str) -> None:
     """No look has found yet that it is gone."""

@@ -3,6 +3,7 @@ too."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,9 +15,10 @@ from core.replicating.stamps import STAMP_HEADER
 from db import clock
 from replication.models import Link, OpenObject, Rule
 from tests import ceph as gateway
+from tests import minio_pair
 from tests.mirrors.harness import Deployment
 from tests.replication.test_versions_over_http import Server, ceph, minio, real_minio  # noqa: F401
-from tests.replication.world import AWAY, HOME, World
+from tests.replication.world import AWAY, FAR, HOME, World
 
 pytestmark = pytest.mark.django_db
 SERVERS = [pytest.param("minio", marks=real_minio), pytest.param("ceph", marks=gateway.real_ceph)]
@@ -181,3 +183,89 @@ def test_27_many_writes_on_both_sides_at_once(pair: Pair) -> None:
     assert sum(map(len, after)) == sum(before) + 50, "each key has a winner, which is written at the other side"
     pair.settle()
     assert (pair.chains(pair.one), pair.chains(pair.two)) == after
+
+
+# --- a ring of three servers ------------------------------------------------------------------------------------------
+
+
+class Ring(World):
+    """A bucket on each of three servers; each of them is copied to the next one."""
+
+    def __init__(self, lm: Deployment, servers: dict[str, Server], **rules: Any) -> None:
+        super().__init__(lm)
+        self.servers = servers
+        self.at = {region: server.bucket() for region, server in servers.items()}
+        regions = list(servers)
+        for region, other in zip(regions, [*regions[1:], regions[0]], strict=True):
+            more = {"conflict": "newest", "metadata": "all", **rules}
+            target = other, f"s3://{self.at[other]}"
+            self.rule(target, name=region, region=region, uri=f"s3://{self.at[region]}", pinned=False, **more)
+
+    def put(self, region: str, key: str, body: bytes) -> None:
+        """In a second of its own."""
+        time.sleep(1.1)
+        self.servers[region].s3.put_object(Bucket=self.at[region], Key=key, Body=body)
+
+    def settle(self) -> None:
+        for _ in range(4):
+            Rule.objects.update(scan_wanted=True)
+            self.work(1)
+            OpenObject.objects.filter(status="deleting").update(next_try=Rule.objects.earliest("pk").created_at)
+            self.copy()
+
+    def there(self, region: str) -> dict[str, bytes]:
+        s3, bucket = self.servers[region].s3, self.at[region]
+        keys = [one["Key"] for one in s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
+        own = [key for key in keys if not key.startswith("_lakemirror")]
+        return {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in own}
+
+    def alike(self) -> dict[str, bytes]:
+        """What all have, after which nothing more is written."""
+        self.settle()
+        first = self.there(HOME)
+        assert self.there(AWAY) == self.there(FAR) == first
+        sent = list(Link.objects.order_by("pk").values_list("sent_objects", "deleted_objects"))
+        self.settle()
+        assert list(Link.objects.order_by("pk").values_list("sent_objects", "deleted_objects")) == sent
+        assert not OpenObject.objects.exists()
+        return first
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
+    keys = {"access_key_id": minio_pair.KEY, "secret_access_key": minio_pair.SECRET}
+    running = {region: minio_pair.Minio(tmp_path_factory.mktemp("minio")) for region in (HOME, AWAY, FAR)}
+    try:
+        yield {region: Server(server.endpoint, keys, keys) for region, server in running.items()}
+    finally:
+        for server in running.values():
+            server.stop()
+
+
+@real_minio
+@pytest.mark.parametrize("markers", [False, True], ids=["", "with deletions"])
+def test_a_ring_of_three_servers(lm: Deployment, three: dict[str, Server], markers: bool) -> None:
+    """What a key has already is written anew at one place, after another one was written at a third."""
+
+    def store(region: str, workers: int = 0) -> Any:
+        return three[region].store
+
+    with (
+        mock.patch("deployment.wiring.replication_jobs._store", store),
+        mock.patch("deployment.wiring.clients.quick_bulk_objects", store),
+        mock.patch("deployment.wiring.replication_jobs.is_one_store", lambda one, other: False),
+    ):
+        ring = Ring(lm, three, markers=markers, delete_percent=100)
+        every = {"a": b"x", "large": b"x" * (9 << 20), "stays": b"s"}
+        for key, body in every.items():
+            ring.put(HOME, key, body)
+        assert ring.alike() == every
+        for key in ("a", "large"):
+            ring.put(FAR, key, b"y")
+            ring.put(HOME, key, every[key])
+        assert ring.alike() == every
+        ring.put(AWAY, "a", b"z")
+        assert ring.alike() == {**every, "a": b"z"}
+        if markers:
+            three[FAR].s3.delete_object(Bucket=ring.at[FAR], Key="large")
+            assert ring.alike() == {"a": b"z", "stays": b"s"}

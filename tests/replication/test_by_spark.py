@@ -22,10 +22,11 @@ from jobs.models import Duty, Worker
 from replication.models import Link, Rule
 from replication.transitions.duties import LINK
 from spark_jobs.replicate import job
+from spark_jobs.replicate.settings import CopySettings
 from tests.mirrors.harness import Deployment
 from tests.replication.soak import soaking
 from tests.replication.spark_here import QUEUE, SparkHere, spark_here
-from tests.replication.test_both_ways import PAIR, Ends
+from tests.replication.test_both_ways import PAIR, RING, Ends, written_anew
 from tests.replication.version_soak import VersionSoak
 from tests.replication.version_world import version_world
 from tests.replication.world import AWAY, HOME, World, refusing, silent
@@ -311,3 +312,13 @@ def test_in_the_end_the_targets_have_all_versions(lm: Deployment, seed: int) -> 
     with version_world(lm) as w, spark_here(w, always=True) as spark, soaking(w, 1000 + seed, VersionSoak) as life:
         assert life.live(25) == []
         assert spark.jobs
+
+
+def test_tasks_ask_the_places_that_lead_to_the_source_of_a_ring(w: World) -> None:
+    ends = Ends(w, RING)
+    with spark_here(w, always=True) as spark:
+        written_anew(w, ends)
+        assert ends.check_alike() == {"a": "x"}
+    assert {type(one).__name__ for one in spark.settings} == {"LookSettings", "CopySettings"}
+    others = {place.region for one in spark.settings if isinstance(one, CopySettings) for place in one.others}
+    assert HOME in others

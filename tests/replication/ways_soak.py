@@ -1,6 +1,7 @@
 """Random lives of rules that lead both ways, in a ring or from each of three places to all others, and follow
-deletions: people put, overwrite and delete anywhere, also between two steps of a round, events are doubled, late or
-lost, places are down or refuse, and the worker is killed between any two steps.
+deletions: people put, overwrite and delete anywhere, also between two steps of a round, and often what the key has at
+another place already, or had before; events are doubled, late or lost, places are down or refuse, and the worker is
+killed between any two steps.
 
 In the end all places have the same, and then nothing more is written or deleted. What was everywhere, and somebody
 deleted anywhere, is nowhere; the newest that somebody wrote of a key is there, unless it was itself deleted.
@@ -41,9 +42,12 @@ class WaysSoak(Soak):
         self.puts, self.gone, self.deleted = 0, set[bytes](), set[bytes]()
         self.newest: dict[str, tuple[datetime, bytes]] = {}
         self.keys: dict[bytes, str] = {}
+        self.anew: set[bytes] = set()
+        """What somebody wrote more than once."""
         self.calm: dict[str, bytes] = {}
         self.judged = 0
-        ways = self.random.choice([PAIR, PAIR, RING, MESH])
+        ways = self.random.choice([PAIR, RING, RING, MESH])
+        self.round = ways == RING
         self.regions = sorted({one for way in ways for one in way})
         for region in self.regions:
             store = w.stores[region]
@@ -93,8 +97,9 @@ class WaysSoak(Soak):
     def _write(self, region: str, key: str) -> None:
         self.w.later(2)
         self.puts += 1
-        store, bucket, data = self.w.stores[region], ENDS[region], f"{self.puts}".encode()
+        store, bucket, data = self.w.stores[region], ENDS[region], self._some(key)
         self.deleted |= {there for at in self.regions if (there := self._there(at).get(key)) is not None}
+        self.deleted.discard(data)
         self.gone -= {one for one in self.gone if self.keys[one] == key}  # nobody may have seen the gap
         store.put_plainly(bucket, key, data)
         store.modified[bucket, key] = at = clock.now()
@@ -103,14 +108,23 @@ class WaysSoak(Soak):
         if self.random.random() < 0.4:
             self._tell(key)
 
+    def _some(self, key: str) -> bytes:
+        """New content, or some that the key has had."""
+        had = sorted(data for data, of in self.keys.items() if of == key)
+        if had and self.random.random() < 0.5:
+            data = self.random.choice(had[-3:])
+            self.anew.add(data)
+            return data
+        return f"{self.puts:04}".encode()
+
     def _go(self) -> None:
         region, key = self.random.choice(self.regions), self.random.choice(KEYS)
         data = self.w.stores[region].buckets[ENDS[region]].pop(key, None)
         if data is None:
             return
         self.deleted.add(data)
-        if self.calm.get(key) == data:
-            self.gone.add(data)
+        if self.calm.get(key) == data and not (self.round and data in self.anew):
+            self.gone.add(data)  # else a place that does not know how new it is elsewhere gets it back, once
 
     def _tell(self, key: str) -> None:
         for region in self.regions:

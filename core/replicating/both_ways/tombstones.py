@@ -23,7 +23,8 @@ from core.replicating.stamps import Stamp, is_newer
 
 class Since(StrEnum):
     """What is known of a place since a deletion. Found: something was seen to be gone. Done: a link of ours deleted
-    just this, or was about to. Over: the place has had an object again. Pardoned: somebody wants it back."""
+    just this, or was about to. Over: the place has had an object again. Pardoned: somebody wants it back, or has
+    written it anew elsewhere."""
 
     FOUND = "found"
     DONE = "done"
@@ -33,7 +34,7 @@ class Since(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What was deleted at a place: its stamp, size and ETag."""
+    """What was deleted at a place, or will be if that lacks it: its stamp, size and ETag."""
 
     stamp: Stamp
     size: int
@@ -133,6 +134,16 @@ def step(
         return Step(Act.NOTHING, at_source, at_target)
     found = later(at_target, replace(passed_on, since=Since.FOUND))
     return Step(Act.NOTHING, at_source, found)
+
+
+def unless_newer(told: Step, source: Have, newest: Stamp) -> Step:
+    """What follows for a key that the target lacks, and is not to be brought there, where the same content was written
+    at another place later, as the `newest` stamp of it says (upstream.py): if that is newer than what was deleted it is
+    none of that, and comes back."""
+    again = replace(source, stamp=newest)
+    if newest == source.stamp or told.at_target is None or covers(told.at_target, again):
+        return told
+    return replace(told, act=Act.COPY, at_target=replace(told.at_target, since=Since.PARDONED))
 
 
 def _target_lacks(known: str | None, source: Have, at_source: Tombstone | None, at_target: Tombstone | None) -> Step:

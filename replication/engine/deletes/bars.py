@@ -122,6 +122,10 @@ class Bars:
 
     # --- threads ------------------------------------------------------------------------------------------------------
 
+    def is_buried(self, key: str) -> bool:
+        """Whether something was deleted there."""
+        return self._bars.get(key, Bar()).tombstone is not None
+
     def is_barred(self, key: str, source: Have) -> bool:
         """Whether a source's object is not to be copied to the target, which lacks it. Raises Unbrought where nobody
         can tell."""

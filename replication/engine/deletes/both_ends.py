@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 
 from adapters.places.reader import time_of
 from core.errors import LakeMirrorError
-from core.replicating.both_ways.tombstones import Act, Have, Since, Step, Tombstone, mark_of, step
+from core.replicating.both_ways.tombstones import Act, Have, Since, Step, Tombstone, mark_of, step, unless_newer
 from core.replicating.deletes import Merged, Own
 from core.replicating.eligible import is_copied
 from core.replicating.merging import Window
 from db import clock
-from replication.engine.building import origins_of
 from replication.engine.deletes import ends
 from replication.models import Link, Shard
 from replication.transitions import tombstones
 from replication.transitions.tombstones import Known
-from spark_jobs.replicate.both_ways import Origins, have
+from spark_jobs.replicate.both_ways import have
 from spark_jobs.replicate.looking import Looker
 
 _SEEN_AGAIN = timedelta(days=1)
@@ -72,7 +71,6 @@ class BothEnds:
     def __post_init__(self) -> None:
         self._source = ends.source_of(self.looker.rule)
         self._targets = {pk: ends.target_of(link) for pk, link in self.links.items()}
-        self._origins: dict[int, Origins] = {pk: origins_of(link) for pk, link in self.links.items()}
 
     def judge(
         self,
@@ -102,23 +100,30 @@ class BothEnds:
         """What follows for a key, and what the target has; None: nobody can tell now."""
         at_source, at_target = _buried(stretch.at_source.get(key)), _buried(stretch.at_target.get(key))
         own, frozen = stretch.known.get(key), self.links[link_id].frozen_since is not None
+        mark, etag = (None, None) if own is None else (own.source, own.etag)
         try:
-            source = target = None
+            seen = target = None
             if key in stretch.source or key in stretch.there:
-                source, target = self._heads(link_id, key)
+                seen, target = self._heads(link_id, key)
+            source = None if seen is None else self._have(link_id, key, seen)
+            if frozen and source is None and target is not None:
+                return None
+            told = step(mark, etag, source, target, at_source, at_target)
+            if told.act is Act.NOTHING and seen is not None and source is not None and target is None:
+                uri = self.looker.source.uri(key)
+                told = unless_newer(told, source, self.looker.origins[link_id].newest(uri, seen))
         except LakeMirrorError:
             return None
-        if frozen and source is None and target is not None:
-            return None
-        mark, etag = (None, None) if own is None else (own.source, own.etag)
-        return step(mark, etag, source, target, at_source, at_target), target
+        return told, target
 
-    def _heads(self, link_id: int, key: str) -> tuple[Have | None, Have | None]:
-        origins, place = self._origins[link_id], self.looker.places[link_id]
+    def _heads(self, link_id: int, key: str) -> tuple[Any, Have | None]:
+        """What the source tells of a key, and what the target has."""
+        origins, place = self.looker.origins[link_id], self.looker.places[link_id]
         source, target = self.looker.source.head(key), place.head(key)
-        one = None if source is None else have(origins.at_source(self.looker.source.uri(key), source), source)
-        two = None if target is None else have(origins.at_target(place.uri(key), target), target)
-        return one, two
+        return source, None if target is None else have(origins.at_target(place.uri(key), target), target)
+
+    def _have(self, link_id: int, key: str, seen: Any) -> Have:
+        return have(self.looker.origins[link_id].at_source(self.looker.source.uri(key), seen), seen)
 
     def _told(self, link_id: int, stretch: Stretch, merged: Merged, steps: Mapping[str, Any], buried: Any) -> Told:
         gone, barred, own = list[Own](), set[bytes](), {one.key: one for one in merged.own}
