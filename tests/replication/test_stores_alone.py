@@ -84,8 +84,8 @@ def test_between_such_a_store_and_one_with_a_lakefs(w: World, api: Api) -> None:
 
 
 def test_no_lakefs_is_asked_whose_repositories_may_lie_there(w: World, api: Api) -> None:
-    """The stand-in refuses a region without one, as the real client does."""
-    with mock.patch.object(w.lm, "quick_lakefs", side_effect=AssertionError("asked")):
+    """Not even those of other stores: they are none of these places."""
+    with mock.patch("deployment.wiring.clients.quick_lakefs", side_effect=AssertionError("asked")):
         created(api)
 
 
