@@ -90,7 +90,7 @@ class Gate:
         store: asyncio.StreamWriter,
     ) -> bool:
         """One request and its answer; whether another may follow."""
-        asked = await _head(reader)
+        asked = await _next(reader, back)
         note = _noted(asked)
         try:
             mode = self._mode
@@ -147,6 +147,20 @@ def _noted(asked: Head) -> dict[str, Any]:
     told["id"] = asked.headers.get(SOAK_ID, "")
     told["from"] = unquote(asked.headers.get("x-amz-copy-source", ""))
     return told
+
+
+async def _next(reader: asyncio.StreamReader, back: asyncio.StreamReader) -> Head:
+    """The next request. Raises Cut where the store closes a connection that rests, so that the client hears of it."""
+    asked, closed = asyncio.ensure_future(_head(reader)), asyncio.ensure_future(back.read(1))
+    try:
+        await asyncio.wait((asked, closed), return_when=asyncio.FIRST_COMPLETED)
+        if closed.done():
+            raise Cut
+        return await asked
+    finally:
+        for one in (asked, closed):
+            one.cancel()
+        await asyncio.gather(asked, closed, return_exceptions=True)
 
 
 async def _head(reader: asyncio.StreamReader) -> Head:
