@@ -9,7 +9,17 @@ from typing import Any
 
 from tests.rule_fleet.deployment import Deployment
 from tests.rule_fleet.journal import Deed, Journal
-from tests.rule_fleet.judge import BothWays, Standing, Version, at_source, at_target, left_over, of_versions, unasked
+from tests.rule_fleet.judge import (
+    BothWays,
+    Standing,
+    Version,
+    at_source,
+    at_target,
+    left_over,
+    of_versions,
+    unasked,
+    unnoted,
+)
 from tests.rule_fleet.layout import Group, Place
 from tests.rule_fleet.people import Writers
 from tests.rule_fleet.reader import Reader
@@ -109,7 +119,8 @@ class Findings:
         for target in targets:
             foreign = {key for key, some in deeds.items() if any(one.place == target for one in some)}
             found = self._standings(target)
-            for told in at_target(there, found, rejected | foreign, time.time()):
+            may_stay = rejected | foreign | unnoted(found, traffic, target.bucket, self.kills)
+            for told in at_target(there, found, may_stay, time.time()):
                 yield f"{target.bucket}: {told}"
             yield from (f"{target.bucket}: somebody's {key} is gone" for key in foreign - found.keys())
         yield from unasked(own, traffic, [target.bucket for target in targets])

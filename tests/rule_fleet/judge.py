@@ -244,6 +244,17 @@ def _compared(one: Standing, now: float) -> Standing:
     return one if one.until > now + 60 else one._replace(mode="", until=0.0)
 
 
+def unnoted(there: Mapping[str, Standing], traffic: Traffic, bucket: str, kills: Sequence[float]) -> set[str]:
+    """Keys of which a target has what LakeMirror wrote without knowing it: no answer came, or the worker was killed
+    before that was noted. If the source has overwritten and deleted it meanwhile, it is taken for somebody else's."""
+    found = set[str]()
+    for key, one in there.items():
+        wrote = [asked for asked in traffic.writes.get((bucket, key), ()) if asked.number == one.number]
+        if wrote and all(not asked.heard or may_be_unnoted(asked, kills) for asked in wrote):
+            found.add(key)
+    return found
+
+
 def unasked(deeds: Mapping[str, Sequence[Deed]], traffic: Traffic, buckets: Sequence[str]) -> Iterator[str]:
     """What LakeMirror deleted at the targets of a plain rule before anybody had deleted it at the source."""
     for (bucket, key), asked in traffic.deletes.items():

@@ -177,10 +177,11 @@ class Soak:
 
     def _settle(self) -> None:
         """Wait until all links say that they are up to date, all has been compared since the trouble ended, and the
-        places are equal."""
+        places are equal; then until all has been compared once more, for that takes into manifests what came."""
         began = time.monotonic()
         self.writers.clear_up()
         compared: dict[str, list[str]] = {}
+        marks: dict[str, str] = {}
         told_at = hasten_at = began
         while time.monotonic() - began < 60 * self.plan.settle_minutes:
             now = time.monotonic()
@@ -196,9 +197,11 @@ class Soak:
                 behind = behind or self.findings.unequal()
             except (requests.RequestException, *FAILURES) as error:
                 behind = [repr(error)]
-            if not behind:
+            if not behind and self.report.settled is None:
                 self.report.settled = time.monotonic() - began
                 self.tell(f"up to date after {self.report.settled:.0f} s")
+                marks = {rule["name"]: rule["scanned_at"] for rule in rules}
+            if not behind and all(rule["scanned_at"] != marks[rule["name"]] for rule in rules):
                 return
             if now - told_at >= TOLD_SECONDS:
                 told_at = now

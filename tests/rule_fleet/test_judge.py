@@ -20,6 +20,7 @@ from tests.rule_fleet.judge import (
     left_over,
     of_versions,
     unasked,
+    unnoted,
 )
 from tests.rule_fleet.layout import Place, groups
 from tests.rule_fleet.traffic import Asked, Traffic, read_traffic, writes_after
@@ -196,6 +197,13 @@ def test_a_target_has_nothing_else_and_retention_that_is_over_counts_for_nothing
     assert list(at_target({KEY: one}, {}, set(), now=100.0)) == ["it lacks k"]
     over = one._replace(mode="GOVERNANCE", until=150.0)
     assert list(at_target({KEY: one}, {KEY: over}, set(), now=100.0)) == []
+
+
+def test_what_was_written_and_never_noted_may_stay_at_a_target() -> None:
+    there = {KEY: Standing(1, "e", "text")}
+    assert unnoted(there, brought(1, "two", 20), "two", [20.5]) == {KEY}
+    assert unnoted(there, brought(1, "two", 20), "two", []) == unnoted(there, Traffic(), "two", [20.5]) == set()
+    assert unnoted(there, brought(2, "two", 20), "two", [20.5]) == set()
 
 
 def test_contents_say_what_they_are() -> None:
