@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape
 
 from adapters.s3.store import NO_HEADERS, split_uri
 from adapters.s3.writes import COPY_SECONDS, Writer, all_of, copy_source, parsed, plain_tag, text_of
-from core.errors import LakeMirrorError, NotFound, RemoteFailure
+from core.errors import Conflict, LakeMirrorError, NotFound, RemoteFailure
 from core.types import ObjectInfo
 
 MOST_PARTS = 9_000
@@ -145,14 +145,18 @@ class Uploads:
         self, uri: str, upload_id: str, parts: Mapping[int, Part], when: Mapping[str, str] = NO_HEADERS
     ) -> None:
         """Makes the object of its parts, `when` the condition of these headers holds, if the store looks: else
-        Conflict. NotFound: there is no such upload, or no more."""
+        Conflict, and the upload is given up. NotFound: there is no such upload, or no more."""
         items = "".join(
             f"<Part><PartNumber>{number}</PartNumber><ETag>&quot;{escape(parts[number].etag)}&quot;</ETag></Part>"
             for number in sorted(parts)
         )
         body = f"<CompleteMultipartUpload>{items}</CompleteMultipartUpload>".encode()
         query = {"uploadId": upload_id}
-        answer = self._writer.write("POST", uri, when, body, query, COPY_SECONDS)
+        try:
+            answer = self._writer.write("POST", uri, when, body, query, COPY_SECONDS)
+        except Conflict:
+            self.abort(uri, upload_id)  # what comes there next may be sent in one piece
+            raise
         # Ceph's gateway leaves the ETag empty.
         if (root := parsed(answer.data)) is None or plain_tag(root) != "CompleteMultipartUploadResult":
             raise RemoteFailure(f"{self._writer.store.where} did not put {uri} together")
