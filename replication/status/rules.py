@@ -15,7 +15,7 @@ from core.mirroring.states import State
 from core.replicating.explain import LinkFacts, ScanFacts, Told, tell_link, tell_rule
 from core.replicating.reasons import reason_words
 from core.replicating.retries import LONGEST_WRITES
-from core.replicating.states import ApprovalState, Code, OpenStatus
+from core.replicating.states import ApprovalState, Code, Health, OpenStatus
 from core.text.phrases import Phrase
 from core.travelling.words import travel_words
 from jobs.models import Duty
@@ -112,12 +112,21 @@ class LinkReading:
         return self.pending + self.failed + self.skipped + self.facts.deletes
 
     @property
+    def copies(self) -> bool:
+        """Whether it has something to copy, and its store takes it, whatever else is said of it first."""
+        return self.pending > 0 and self.link.health == Health.UP.value and not self.link.paused
+
+    @property
     def pace(self) -> tuple[float, float] | None:
         """Objects and bytes a second, as it copies now; None while it doesn't."""
         sent_at = self.link.sent_at
         if sent_at is None or self.as_of - sent_at > PACE_LASTS or self.told.state is not State.SYNCING:
             return None
         return self.link.pace_objects, self.link.pace_bytes
+
+
+MOVING = (State.NEW, State.SYNCING, State.RETRYING)
+"""In which a page will soon say something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +180,14 @@ class RuleReading:
     @property
     def moving(self) -> bool:
         """Whether its page will soon say something else."""
-        moving = self.told.state in (State.NEW, State.SYNCING, State.RETRYING)
-        return moving or bool(self.removing) or self.rule.cycle_began_at is not None
+        told = (self.told, *(link.told for link in self.links))
+        copies = not self.rule.paused and any(link.copies for link in self.links)
+        return (
+            copies
+            or any(one.state in MOVING for one in told)
+            or bool(self.removing)
+            or self.rule.cycle_began_at is not None
+        )
 
     @property
     def several(self) -> bool:

@@ -55,6 +55,18 @@ def test_deletions_are_rejected_and_decided_on_the_page(w: World, api: Api, olga
     assert len(w.there()) == 20
 
 
+def test_the_page_of_what_is_copied_while_deletions_wait_asks_often(w: World, api: Api, olga: Client) -> None:
+    waiting(w, api)
+    page = "/replication/r/"
+    assert 'hx-trigger="every 60s' in olga.get(page).content.decode()
+    w.later(301)
+    w.put("new")
+    w.scan()
+    assert 'hx-trigger="every 3s' in olga.get(page).content.decode()
+    api.call("POST", f"{RULE}/pause", {})
+    assert 'hx-trigger="every 60s' in olga.get(page).content.decode()
+
+
 def test_what_waits_for_approval_has_no_next_try(w: World, api: Api, olga: Client) -> None:
     waiting(w, api)
     opened = api.call("GET", f"{RULE}/links/1/open")[1]["results"]

@@ -299,7 +299,7 @@ def test_redirect_leads_to_the_address_and_nothing_keeps_it(lm: Deployment, firs
         ({"seconds": "0"}, "seconds"),
         ({"seconds": "soon"}, "seconds"),
         ({"redirect": "perhaps"}, "redirect"),
-        ({"source_region": "mars"}, "region"),
+        ({"source_region": "mars"}, "source_region"),
     ],
 )
 def test_bad_questions_are_named(lm: Deployment, first: str, owner: User, query: dict[str, str], field: str) -> None:
