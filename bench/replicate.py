@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 from unittest import mock
 
 from export_copy import LARGE_BYTES, SMALL_BYTES, Figure, medians, tell
@@ -75,11 +76,11 @@ def compare(commit: Commit, store: Store, size: int, asked: argparse.Namespace) 
         print(f"  compared when all is equal: ours {ours:.2f} s, rclone check {theirs:.2f} s", flush=True)
 
 
-def copied(commit: Commit, bucket: str) -> float:
-    """Let the duties of a rule run until its target is up to date; seconds of the processor."""
+def copied(commit: Commit, bucket: str, **more: Any) -> float:
+    """Let the duties of a rule run until its target is up to date; seconds of the processor. `more`: as of `made`."""
     from replication.models import OpenObject, Rule
 
-    rule, link = made(commit, bucket)
+    rule, link = made(commit, bucket, **more)
     used = 0.0
     while Rule.objects.get(pk=rule).full_ended_at is None or OpenObject.objects.filter(link=link).exists():
         used += run_duty("replication-scan", -rule).process
@@ -87,17 +88,18 @@ def copied(commit: Commit, bucket: str) -> float:
     return used
 
 
-def made(commit: Commit, bucket: str) -> tuple[int, int]:
-    """The keys of a new rule and of its link."""
+def made(commit: Commit, bucket: str, *, versions: str = "latest", exact: bool | None = None) -> tuple[int, int]:
+    """The keys of a new rule and of its link. `exact`: where all versions are copied, whether they keep their ids."""
     from db import clock
     from replication.models import Link, Rule
     from replication.transitions import duties, shards
 
     now = clock.now()
     place = {"region": HOME, "uri": f"s3://{commit.bucket}/data"}
-    values = {**place, "metadata": "all", "created_at": now, "changed_at": now}
+    values = {**place, "metadata": "all", "versions": versions, "created_at": now, "changed_at": now}
     rule = Rule.objects.create(name=bucket, **values)
-    link = Link.objects.create(rule=rule, number=1, region=AWAY, uri=f"s3://{bucket}/data", workers=WORKERS)
+    there = {"region": AWAY, "uri": f"s3://{bucket}/data", "workers": WORKERS, "exact": exact}
+    link = Link.objects.create(rule=rule, number=1, **there)
     shards.begin(rule, now)
     duties.ensure(rule)
     return rule.pk, link.pk
