@@ -6,11 +6,12 @@ Secrets go in and never come out again: not in an answer, an audit event or an e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from audit.verbs import Verb
 from core.access.policies import auth_arn
@@ -171,17 +172,26 @@ def installation_delete(*, actor: Any, region: str, seen: Seen = ANYTHING, reaso
     refresh.read()
 
 
+def hold(*regions: str) -> None:
+    """Inside of a transaction that stores what needs the stores of these regions: nobody deletes their installations
+    before that ends. Raises Conflict where somebody has since this request began."""
+    _hold(regions, Installation.objects.all(), "has just been deleted")
+
+
 def hold_lakefs(*regions: str) -> None:
-    """Inside of a transaction that stores what needs the lakeFS of these regions: nobody takes it away before that
-    ends. Raises Conflict where somebody has, or has deleted the installation, since this request began."""
+    """The same of what needs their lakeFS, which nobody takes away before that ends."""
+    with_lakefs = Installation.objects.exclude(lakefs_endpoint="")
+    _hold(regions, with_lakefs, "has just been deleted, or has lost its lakeFS")
+
+
+def _hold(regions: Collection[str], usable: QuerySet[Installation], else_: str) -> None:
     known = config.current()
     added = sorted(set(regions) & known.added.keys()) if isinstance(known, Together) else []
-    held = Installation.objects.select_for_update().filter(region__in=added).exclude(lakefs_endpoint="")
-    there = {row.region for row in held.order_by("region")} if added else set()
+    held = usable.select_for_update().filter(region__in=added).order_by("region")
+    there = {row.region for row in held} if added else set()
     for region in added:
         if region not in there:
-            text = f"the installation '{region}' has just been deleted, or has lost its lakeFS"
-            raise Conflict(text, field="region", hint="Choose another region")
+            raise Conflict(f"the installation '{region}' {else_}", field="region", hint="Choose another region")
 
 
 def is_doubled(region: str) -> bool:

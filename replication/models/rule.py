@@ -212,6 +212,12 @@ class Link(Pausable):
     pinned_at = models.DateTimeField(
         null=True, help_text="when the link's pin was written at the target; null: not yet"
     )
+    first_store = ExactTextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="the store of its region when it was created, as places name it; empty: not known",
+    )
     stale_since = models.DateTimeField(
         null=True,
         help_text="the target has not the link's pin: nothing is written before somebody confirms; null: it has",

@@ -43,6 +43,11 @@ def target_of(target: TargetWish, prefix: str = "") -> Target:
     return Target(f"{prefix}uri", target.region, region_settings.place(target.region, target.uri))
 
 
+def store_of(wish: TargetWish) -> str:
+    """Which store that is; "" where nobody knows."""
+    return region_settings.place(wish.region, wish.uri).store or ""
+
+
 def source_of(wish: RuleWish) -> Place:
     """Where it would read. Raises Invalid for a region that there is not."""
     _check_region(wish.region, "source.region")

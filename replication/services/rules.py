@@ -21,6 +21,7 @@ from core.pauses import ENDED, columns_of, recorded
 from core.replicating import wishes
 from core.replicating.wishes import RuleWish, TargetWish
 from db import clock
+from installations import services as installations
 from mirrors.services.placement import hold_places
 from rbac import services as rbac
 from replication.engine.deletes import ends
@@ -87,6 +88,7 @@ def rule_create(*, actor: Any, wish: RuleWish, failed_checks: Sequence[str] = ()
     exact = exactness(checked, targets)
     with transaction.atomic():
         hold_places()
+        installations.hold(checked.region, *(target.region for target in checked.targets))
         check_unused(checked.name)
         places.check_apart(actor, source, targets, both_ways=checked.both_ways)
         rule = _store(checked, exact)
@@ -174,6 +176,7 @@ def _store(wish: RuleWish, exact: Sequence[bool | None]) -> Rule:
     )
     for number, target in enumerate(wish.targets, 1):
         place = {"region": target.region, "uri": target.uri, "identity": uuid.uuid4().hex}
+        place["first_store"] = places.store_of(target)
         tried = {"exact": exact[number - 1], "exact_at": None if exact[number - 1] is None else now}
         Link.objects.create(rule=rule, number=number, **place, **target.limits, **tried)
     shards.begin(rule, now)

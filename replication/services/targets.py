@@ -17,6 +17,7 @@ from core.exporting.destinations import check_place
 from core.replicating import wishes
 from core.replicating.wishes import MOST_TARGETS, RuleWish, TargetWish
 from db import clock
+from installations import services as installations
 from mirrors.services.placement import hold_places
 from rbac import services as rbac
 from replication.engine.deletes import ends
@@ -75,6 +76,7 @@ def link_add(
     [exact] = exactness(whole, [target])
     with transaction.atomic():
         hold_places()
+        installations.hold(checked.region)
         rule = _held(rule)
         _check_room(rule)
         places.check_beside(actor, rule, target)
@@ -123,6 +125,7 @@ def _store(rule: Rule, wish: TargetWish, exact: bool | None) -> Link:
     now, number = clock.now(), _last_number(rule) + 1
     tried = {"exact": exact, "exact_at": None if exact is None else now}
     where = {"region": wish.region, "uri": wish.uri, "added_at": now, "uncompared": True}
+    where["first_store"] = places.store_of(wish)
     link: Link = Link.objects.create(rule=rule, number=number, **where, **wish.limits, **tried)
     if (place := ends.target_of(link)) in ends.only_of(rule):
         tombstones.forget(place)

@@ -14,10 +14,12 @@ from core.installations.places import store_at
 from core.installations.settings import Secrets, Wish
 from deployment import config
 from deployment.wiring import replication_spark
-from installations.services import installation_create
+from installations.models import Installation
+from installations.services import installation_create, installation_delete, installation_update
 from jobs import duties
 from rbac.models import User
 from replication.models import Link, Rule
+from replication.services import places
 from tests.api import Api
 from tests.fakes import takes_everything
 from tests.mirrors.harness import forget_installations
@@ -27,7 +29,7 @@ V1 = "/service/replication/v1"
 pytestmark = pytest.mark.django_db
 
 RAW, COLD = "raw", "cold"
-BODY = {
+BODY: dict[str, Any] = {
     "name": "r",
     "source": {"region": RAW, "uri": "s3://src"},
     "targets": [{"region": COLD, "uri": "s3://out"}],
@@ -137,6 +139,67 @@ def test_an_installation_that_a_rule_uses_is_not_deleted(w: World, api: Api) -> 
     created(api)
     status, told = api.call("DELETE", f"{V1}/installations/{COLD}")
     assert status == 409 and "is used by 1 replication rule" in told["message"]
+
+
+def at_the_store_of_a_lakefs(w: World, owner: User) -> dict[str, bytes]:
+    """COLD is at the endpoint of eu-west-1 by now, where a repository lies; gives the objects of its bucket."""
+    wish = Installation.objects.get(region=COLD).wish
+    at = replace(wish, store_endpoint=config.current().store("eu-west-1").endpoint)
+    installation_update(actor=owner, region=COLD, wish=at, secrets=Secrets(store="secret-of-cold"))
+    w.lm.eu.add_repository("theirs", "s3://out/theirs")
+    w.stores[COLD] = w.away
+    w.away.has_already("out", "theirs/a", b"theirs")
+    return w.away.buckets["out"]
+
+
+def test_nothing_is_written_where_nobody_looked(w: World, api: Api, owner: User) -> None:
+    """A link that has not written yet has no pin that its target could lack."""
+    put(w, "theirs/a")
+    created(api)
+    there = at_the_store_of_a_lakefs(w, owner)
+    w.work()
+    told = api.call("GET", f"{V1}/rules/r")[1]["links"][0]
+    assert there == {"theirs/a": b"theirs"}
+    assert told["state"] == "blocked" and "cold is another store by now" in told["stale_message"], told
+    assert api.call("POST", f"{V1}/rules/r/links/1/confirm-target", {})[0] == 200
+    w.work()
+    assert there["theirs/a"] == b"data"
+
+
+def test_nor_by_a_target_that_came_later_and_all_is_well_where_it_moves_back(w: World, api: Api, owner: User) -> None:
+    put(w, "theirs/a")
+    assert api.call("POST", f"{V1}/rules", BODY | {"targets": [{"region": RAW, "uri": "s3://out"}]})[0] == 201
+    w.work()
+    assert api.call("POST", f"{V1}/rules/r/links", BODY["targets"][0])[0] == 201
+    own, wish = w.stores[COLD], Installation.objects.get(region=COLD).wish
+    there = at_the_store_of_a_lakefs(w, owner)
+    w.work()
+    assert there == {"theirs/a": b"theirs"}
+    w.stores[COLD] = own
+    installation_update(actor=owner, region=COLD, wish=wish, secrets=Secrets(store="secret-of-cold"))
+    w.work()
+    assert w.there(COLD) == {"theirs/a": b"data"} and Link.objects.get(number=2).stale_since is None
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["rule", "target"])
+def test_no_rule_is_stored_for_an_installation_that_was_just_deleted(
+    w: World, api: Api, owner: User, monkeypatch: pytest.MonkeyPatch, later: bool
+) -> None:
+    """This request sees what holds at its beginning."""
+    if later:
+        assert api.call("POST", f"{V1}/rules", BODY | {"targets": [{"region": RAW, "uri": "s3://out"}]})[0] == 201
+    look = places.check_empty
+
+    def deleted_meanwhile(targets: Any) -> None:
+        look(targets)
+        with mock.patch("installations.refresh.read"):
+            installation_delete(actor=owner, region=COLD)
+
+    monkeypatch.setattr(places, "check_empty", deleted_meanwhile)
+    path, body = ("rules/r/links", BODY["targets"][0]) if later else ("rules", BODY)
+    status, told = api.call("POST", f"{V1}/{path}", body)
+    assert status == 409 and "the installation 'cold' has just been deleted" in told["message"], told
+    assert not Link.objects.filter(region=COLD).exists()
 
 
 def test_a_rule_survives_a_lakefs_that_comes_and_goes(w: World, api: Api) -> None:

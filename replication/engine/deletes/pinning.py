@@ -25,10 +25,7 @@ from spark_jobs.replicate.pins import Pin, StaleTarget
 def note_pin(link: Link, lease: Lease, pin: Pin) -> str:
     """What a round has found: "" unless nothing may be written there any more. Raises Fenced."""
     if pin.stale:
-        with lease.transaction():
-            if (held := ledger.hold(link.pk)) is not None:
-                freezing.make_stale(held, pin.stale, clock.now())
-        return f"stale: {pin.stale}"
+        return _note_stale(link, lease, pin.stale)
     if pin.seen and link.pinned_at is None:
         with lease.transaction():
             if (held := ledger.hold(link.pk)) is not None:
@@ -36,9 +33,18 @@ def note_pin(link: Link, lease: Lease, pin: Pin) -> str:
     return ""
 
 
+def _note_stale(link: Link, lease: Lease, why: str) -> str:
+    with lease.transaction():
+        if (held := ledger.hold(link.pk)) is not None:
+            freezing.make_stale(held, why, clock.now())
+    return f"stale: {why}"
+
+
 def pin(link: Link, lease: Lease) -> str:
     """A target that was not the pinned one may be by now, one that has no pin gets it; gives why nothing may be written
     there, "" for as far as is known it may. Raises Fenced."""
+    if link.pinned_at is None and (why := _in_another_store(link)):
+        return _note_stale(link, lease, why)
     try:
         found = pin_of(link, replication_jobs.place_of(link.region, link.uri))
         _check(link, found)
@@ -51,6 +57,15 @@ def pin(link: Link, lease: Lease) -> str:
             freezing.refresh(held, clock.now())
     link.stale_since, link.pinned_at = None, clock.now()
     return ""
+
+
+def _in_another_store(link: Link) -> str:
+    """Of a link without a pin: why its target is not the place that was looked at when it was created; "" as far as is
+    known it is."""
+    now = region_settings.place(link.region, link.uri).store
+    if not link.first_store or now in (None, link.first_store):
+        return ""
+    return f"{link.region} is another store by now, {now}: it was {link.first_store} when this link was created"
 
 
 def _check(link: Link, found: Pin) -> None:
