@@ -40,7 +40,7 @@ class InstallationForm(ServiceForm):
     region = forms.CharField(
         label="Region", max_length=63, help_text="Its name in LakeMirror: a-z, 0-9 and -, like eu-west-1."
     )
-    served_by = word("Handled by", "Region of the deployment that works for mirrors there. Empty: this one.")
+    served_by = word("Handled by", "Region of the deployment whose workers handle it. Empty: this one.")
     lakefs_endpoint = word(
         "lakeFS endpoint",
         "Without /api/v1, like https://lakefs.example.com. Empty: no lakeFS, a store for replication rules.",

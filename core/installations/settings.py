@@ -26,7 +26,7 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """All that is no secret. `served_by`: the region of the deployment that works for mirrors in it; "" in the rest is
+    """All that is no secret. `served_by`: the region of the deployment whose workers handle it; "" in the rest is
     what isn't needed: without `lakefs_endpoint` it is a store for replication rules alone. A role is assumed with what
     `store_access` gives."""
 

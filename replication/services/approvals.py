@@ -48,7 +48,8 @@ def approval_decide(*, actor: Any, name: str, number: int, approved: bool, reaso
         objects = deletions.decide(found, state, str(actor), clock.now())
         duties.wake_links([found.link_id])
         after = {"approval": number, "state": state.value, "objects": objects}
-        _audit(actor, right, found.link, after, reason)
+        verb = Verb.APPROVE if approved else Verb.REJECT
+        rbac.audit(actor=actor, right=right, verb=verb, subject=found.link.audit_name, after=after, reason=reason)
     found.refresh_from_db()
     return found
 
@@ -126,5 +127,5 @@ def _look_anew(link: Link) -> None:
     duties.wake_links([link.pk])
 
 
-def _audit(actor: Any, right: Any, link: Link, after: dict[str, Any], reason: str = "") -> None:
-    rbac.audit(actor=actor, right=right, verb=Verb.CHANGE, subject=link.audit_name, after=after, reason=reason)
+def _audit(actor: Any, right: Any, link: Link, after: dict[str, Any]) -> None:
+    rbac.audit(actor=actor, right=right, verb=Verb.CHANGE, subject=link.audit_name, after=after)

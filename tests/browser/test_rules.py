@@ -9,6 +9,7 @@ from unittest import mock
 import pytest
 from playwright.sync_api import Page, expect
 
+from audit.models import AuditEvent
 from core.errors import Conflict
 from rbac.models import User
 from replication.models import Link, Rule
@@ -16,6 +17,7 @@ from tests.browser.test_accessibility import violations
 from tests.fakes import takes_everything
 from tests.mirrors.harness import deployment
 from tests.replication.factories import in_trouble
+from tests.replication.test_deletes import go, look, many
 from tests.replication.world import World, refusing, world
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -100,6 +102,29 @@ def test_a_rule_is_paused_limited_and_deleted_also_without_scripts(olga: Page, p
         plain.get_by_role("button", name="Delete rule").click()
         expect(plain.locator("#notices")).to_contain_text("All objects stay where they are")
         assert Rule.objects.get().deleting
+
+
+def test_deletions_that_wait_are_approved_at_the_second_step(olga: Page, plain: Page, w: World) -> None:
+    w.home.buckets["src"].clear()
+    keys = many(w)
+    go(w, *keys[:3])
+    look(w)
+    olga.goto("/replication/r/")
+    olga.get_by_role("link", name="Deletes waiting").click()
+    sure = olga.get_by_role("button", name="Delete 3 objects at eu-west-1")
+    expect(sure).not_to_be_visible()
+    olga.get_by_text("Delete them…").click()
+    expect(olga.locator("#live")).to_contain_text("they are gone for good")
+    olga.get_by_label("Reason, for the audit log").fill("cleaned up")
+    assert violations(olga) == []
+    sure.click()
+    expect(olga.locator("#notices")).to_contain_text("Approved: 3 objects are deleted")
+    assert AuditEvent.objects.get(verb="approve").reason == "cleaned up"
+    w.later(61)
+    w.copy()
+    assert keys[3:] == sorted(key for key in w.there() if key in keys)
+    plain.goto("/replication/r/deletes/")
+    expect(plain.locator("#live")).to_contain_text("Approved by olga")
 
 
 def test_more_targets_are_added_without_scripts(plain: Page) -> None:

@@ -37,7 +37,7 @@ def test_deletions_that_wait_are_told_and_approved(w: World, api: Api, olga: Cli
     status, answer = api.call("POST", f"{RULE}/approvals/{number}/approve", {"reason": "cleaned up"})
     assert (status, answer["state"]) == (200, "approved")
     event = AuditEvent.objects.latest("pk")
-    assert event.after["objects"] == 3 and event.reason == "cleaned up"
+    assert (event.verb, event.after["objects"], event.reason) == ("approve", 3, "cleaned up")
     w.later(61)
     w.copy()
     assert len(w.there()) == 17
@@ -50,6 +50,7 @@ def test_deletions_are_rejected_and_decided_on_the_page(w: World, api: Api, olga
     _, number = waiting(w, api)
     olga.post(f"/replication/r/deletes/{number}/reject/", {"reason": "no"})
     assert api.call("GET", f"{RULE}/approvals/{number}")[1]["state"] == "rejected"
+    assert AuditEvent.objects.latest("pk").verb == "reject"
     w.later(61)
     w.copy()
     assert len(w.there()) == 20
