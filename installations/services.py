@@ -21,7 +21,6 @@ from core.text.phrases import count
 from db import clock
 from db.resealing import reseal
 from deployment import config
-from deployment.overlay import Together
 from installations import refresh
 from installations.models import Installation, InstallationTest
 from rbac import services as rbac
@@ -185,8 +184,7 @@ def hold_lakefs(*regions: str) -> None:
 
 
 def _hold(regions: Collection[str], usable: QuerySet[Installation], else_: str) -> None:
-    known = config.current()
-    added = sorted(set(regions) & known.added.keys()) if isinstance(known, Together) else []
+    added = sorted(set(regions).difference(config.current().own_regions))
     held = usable.select_for_update().filter(region__in=added).order_by("region")
     there = {row.region for row in held} if added else set()
     for region in added:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from deployment import config
 from installations import services
 from jobs import kinds
 from jobs.kinds import DutyKind
@@ -24,6 +25,7 @@ def register() -> None:
         DutyKind(PASS, _pass, _interval, _passes, label="Replication pass"),
     )
     services.register_user("replication rule", _by_region, needs_lakefs=False)
+    services.register_user("place of state (replication.state)", _of_state, needs_lakefs=False)
 
 
 def _interval() -> float:
@@ -67,6 +69,12 @@ def _passes(regions: list[str]) -> list[int]:
     from replication.models import Pass
 
     return [-pk for pk in Pass.objects.filter(region__in=regions, ended_at=None).values_list("pk", flat=True)]
+
+
+def _of_state() -> Mapping[str, int]:
+    """The region whose store keeps what is known of rules, if the configuration names one."""
+    state = config.current().replication.state
+    return {state.region: 1} if state.uri else {}
 
 
 def _by_region() -> Mapping[str, int]:

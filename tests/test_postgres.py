@@ -13,6 +13,7 @@ MODULES = (
     "exports/test_runs.py",
     "exports/test_soak.py",
     "exports/test_whose_place.py",
+    "installations/test_meeting.py",
     "jobs/test_duties.py",
     "mirroring/test_loops.py",
     "mirroring/test_promise_database.py",

@@ -14,6 +14,7 @@ from core.installations.places import store_at
 from core.installations.settings import Secrets, Wish
 from deployment import config
 from deployment.wiring import replication_spark
+from installations import refresh
 from installations.models import Installation
 from installations.services import installation_create, installation_delete, installation_update
 from jobs import duties
@@ -139,6 +140,18 @@ def test_an_installation_that_a_rule_uses_is_not_deleted(w: World, api: Api) -> 
     created(api)
     status, told = api.call("DELETE", f"{V1}/installations/{COLD}")
     assert status == 409 and "is used by 1 replication rule" in told["message"]
+
+
+def test_nor_one_that_has_the_state_of_rules(w: World, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = config.from_file()
+    state = replace(own.replication.state, region=COLD, uri="s3://two/state")
+    kept = replace(own, replication=replace(own.replication, state=state))
+    monkeypatch.setattr(config, "from_file", lambda: kept)
+    forget_installations()
+    refresh.read()
+    status, told = api.call("DELETE", f"{V1}/installations/{COLD}")
+    assert status == 409 and "is used by 1 place of state (replication.state)" in told["message"], told
+    assert api.call("DELETE", f"{V1}/installations/{RAW}")[0] == 204
 
 
 def at_the_store_of_a_lakefs(w: World, owner: User) -> dict[str, bytes]:
